@@ -20,17 +20,18 @@ var allowed = map[string][]string{
 	"egress":               {},
 	"llm":                  {},
 	"sandbox/policy":       {},
-	"auditlog":             {"authz/audit", "internal/atomicfile"},
 	"authz":                {},
-	"authz/audit":          {"authz"},
-	"authz/capability":     {"authz"},
+	"authz/audit":          {},
+	"authz/capabilities":   {"authz"},
 	"authz/chain":          {"authz"},
 	"authz/dlp":            {"authz", "authz/internal/match"},
 	"authz/egress":         {"authz", "egress"},
+	"authz/govern":         {"authz", "authz/audit", "authz/capabilities", "authz/chain", "authz/dlp", "authz/egress", "authz/policy", "authz/risk"},
 	"authz/internal/match": {},
 	"authz/policy":         {"authz"},
 	"authz/risk":           {"authz", "authz/internal/match"},
-	"authz/sign":           {"authz", "authz/audit"},
+	"authz/signing":        {"authz/audit"},
+	"auditlog":             {"authz/audit", "authz/signing", "internal/atomicfile"},
 	"internal/atomicfile":  {},
 	"internal/arch":        {},
 	"internal/gostyle":     {},
@@ -56,10 +57,13 @@ var allowed = map[string][]string{
 }
 
 // pure packages compute: they may not reach the network, files or the clock.
-var pure = []string{"authz", "authz/audit", "egress", "safety"}
+var pure = []string{
+	"authz", "authz/audit", "authz/capabilities", "authz/chain", "authz/dlp", "authz/egress", "authz/govern",
+	"authz/internal/match", "authz/policy", "authz/risk", "authz/signing", "egress", "safety",
+}
 
 // impure lists what pure packages may not import.
-var impure = []string{"net", "net/http", "os", "os/exec", "syscall", "time"}
+var impure = []string{"net", "net/http", "os", "os/exec", "syscall", "time", "math/rand", "math/rand/v2"}
 
 // contents lists the only modules that may be linked into the two programs
 // that guard others.

@@ -30,7 +30,7 @@ func SyncDir(path string) error {
 // belongs to the process and is lost when any descriptor of the file closes.
 func lockFile(f *os.File) error {
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) //nolint:gosec // a descriptor fits an int
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
 		case err == nil:
 			return nil
