@@ -1,0 +1,223 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// Record keeps an answer for later calls and says what it kept. It is the
+// second half of [Gate.Resolve], for callers that ask in their own way; req is
+// the request that was shown, with the SuggestedPrefix of the verdict.
+//
+// A write that fails after an allow leaves the answer good for this call only;
+// after a denial the session keeps it instead. A call that must be asked about
+// each time is never allowed for longer than once.
+func (g *Gate) Record(ctx context.Context, req Request, d Decision) Stored {
+	k := keeper{gate: g, req: req.normalized(), wholeTool: d.WholeTool, stored: Stored{Scope: ScopeOnce, Where: WhereNowhere}}
+	k.say(d.Ignored)
+	if d.Kind == KindNone || d.Kind == TimedOut || d.Kind == Abort {
+		return k.stored
+	}
+	rule, kind := k.plan(d)
+	if rule != nil {
+		k.keepRule(ctx, *rule, true)
+	}
+	switch {
+	case !kind.durable() && !kind.forSession():
+	case !k.req.Shell || k.wholeTool:
+		k.keepCategory(ctx, kind)
+	case len(k.req.SuggestedPrefix) == 0:
+		k.say("no prefix stands for this command")
+	default:
+		k.keepRule(ctx, Rule{k.req.Tool, kind.effect(), k.req.SuggestedPrefix}, kind.durable())
+	}
+	if k.stored.Scope != ScopeOnce && d.Kind.Allows() {
+		k.say(g.damage())
+	}
+	return k.stored
+}
+
+// keeper collects what became of one answer.
+type keeper struct {
+	gate      *Gate
+	req       Request
+	wholeTool bool
+	stored    Stored
+}
+
+// say adds a reason for keeping less than was said.
+func (k *keeper) say(reason string) {
+	if reason != "" {
+		k.stored.Reason = strings.TrimPrefix(k.stored.Reason+"; "+reason, "; ")
+	}
+}
+
+// plan splits an answer into the rule that its amendment adds and the kind
+// that is kept besides it.
+func (k *keeper) plan(d Decision) (*Rule, Kind) {
+	kind, rule := d.Kind, k.amended(d)
+	lasting := kind.durable() || kind.forSession()
+	if rule != nil && lasting && rule.Effect != kind.effect() {
+		k.say("the amendment contradicts the decision, only the denial is kept")
+		if rule.Effect == EffectDeny {
+			kind = AllowOnce
+		} else {
+			rule = nil
+		}
+	}
+	if k.req.mustAsk() {
+		if kind.Allows() && kind != AllowOnce || rule != nil && rule.Effect == EffectAllow {
+			k.say("this call must be asked about each time")
+		}
+		if kind.Allows() {
+			kind = AllowOnce
+		}
+		if rule != nil && rule.Effect == EffectAllow {
+			rule = nil
+		}
+	}
+	if rule != nil && k.req.Shell && !k.wholeTool {
+		// The amendment's prefix takes the place of the one that was shown.
+		kind = onceOf(kind)
+	}
+	return rule, kind
+}
+
+func onceOf(k Kind) Kind {
+	if k.Allows() {
+		return AllowOnce
+	}
+	return DenyOnce
+}
+
+// amended returns the rule an amendment asks for. It always concerns the tool
+// that was asked about. An "always" or "session" answer to a shell command
+// whose amendment has no prefix means the prefix that was shown.
+func (k *keeper) amended(d Decision) *Rule {
+	if d.Amendment == nil {
+		return nil
+	}
+	r := &Rule{k.req.Tool, d.Amendment.Effect, d.Amendment.CommandPrefix}
+	lasting := d.Kind.durable() || d.Kind.forSession()
+	if len(r.CommandPrefix) == 0 && k.req.Shell && lasting && !k.wholeTool {
+		r.CommandPrefix = k.req.SuggestedPrefix
+	}
+	return r
+}
+
+// keepRule keeps a rule in the policy file or, if it is not to last or there
+// is none, in the session.
+func (k *keeper) keepRule(ctx context.Context, r Rule, durable bool) {
+	if why := k.tooBroad(r); why != "" {
+		k.say(why)
+		return
+	}
+	if durable && k.gate.policy != nil {
+		err := k.gate.policy.Add(ctx, r)
+		if err == nil {
+			k.stored.Scope, k.stored.Where, k.stored.Rule = scopeOf(r), WherePolicy, &r
+			return
+		}
+		if k.failed(err); r.Effect == EffectAllow {
+			return
+		}
+	} else if durable {
+		k.say("there is no policy file")
+	}
+	if k.session() {
+		k.gate.opts.Sessions.addRule(k.req.ChatID, r)
+		k.stored.Rule = &r
+	}
+}
+
+// tooBroad says why an allow is not kept although it holds for this call.
+func (k *keeper) tooBroad(r Rule) string {
+	switch {
+	case r.Effect == EffectDeny:
+		return ""
+	case len(r.CommandPrefix) > 0:
+		if why := k.gate.opts.Matcher.Broad(r.CommandPrefix); why != "" {
+			return fmt.Sprintf("an allow for '%s' is too broad to keep: %s", prefixText(r.CommandPrefix), why)
+		}
+	case k.req.Shell && !k.wholeTool:
+		return "an allow for every command of a shell tool is kept only with scope tool"
+	}
+	return ""
+}
+
+func scopeOf(r Rule) Scope {
+	if len(r.CommandPrefix) == 0 {
+		return ScopeTool
+	}
+	return ScopePrefix
+}
+
+// keepCategory keeps an answer for every call of the category.
+func (k *keeper) keepCategory(ctx context.Context, kind Kind) {
+	if kind.durable() && k.gate.store != nil {
+		err := k.gate.store.Set(ctx, k.req.Category, kind.effect())
+		if err == nil {
+			k.stored.Scope, k.stored.Where = ScopeTool, WhereStore
+			return
+		}
+		if k.failed(err); kind.Allows() {
+			return
+		}
+	} else if kind.durable() {
+		k.say("there is no store")
+	}
+	if k.session() {
+		k.gate.opts.Sessions.setCategory(k.req.ChatID, k.req.Category, kind.effect())
+	}
+}
+
+// session reports whether there is a session to keep an answer in.
+func (k *keeper) session() bool {
+	if k.gate.opts.Sessions == nil {
+		k.say("there is no session")
+		return false
+	}
+	k.stored.Scope, k.stored.Where = ScopeSession, WhereSession
+	return true
+}
+
+// failed reports a write that did not happen: the log gets the path, the
+// result only the cause.
+func (k *keeper) failed(err error) {
+	k.gate.opts.Logger.Warn().Err(err).Str("tool", k.req.Tool).Msg("approval not stored")
+	k.say("not stored: " + cause(err))
+}
+
+// cause returns an error of a file operation without the file.
+func cause(err error) string {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.Is(err, ErrDenialKept):
+		return ErrDenialKept.Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		return "another process holds the lock"
+	case errors.As(err, &path):
+		return path.Err.Error()
+	case errors.As(err, &link):
+		return link.Err.Error()
+	}
+	return "the write failed"
+}
+
+// damage says why what was just kept has no effect yet.
+func (g *Gate) damage() string {
+	if g.store != nil {
+		if why := g.store.file.load().suspends(); why != "" {
+			return why
+		}
+	}
+	if g.policy != nil {
+		return g.policy.file.load().suspends()
+	}
+	return ""
+}
