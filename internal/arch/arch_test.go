@@ -19,7 +19,7 @@ var allowed = map[string][]string{
 	"schemas":              {},
 	"egress":               {},
 	"llm":                  {},
-	"sandbox/policy":       {},
+	"sandbox/policy":       {"egress"},
 	"authz":                {},
 	"authz/audit":          {},
 	"authz/capabilities":   {"authz"},

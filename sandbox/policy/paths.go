@@ -1,0 +1,110 @@
+package policy
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// absolute expands "~" and makes path absolute, without touching the file
+// system. It refuses control characters: a path travels through command
+// lines, profiles and logs, and a newline there starts a new line of ours.
+func (c Config) absolute(path string) (string, error) {
+	if path == "" {
+		return "", refuse(ReasonRelativePath, "an empty path names nothing")
+	}
+	if strings.ContainsFunc(path, isControl) {
+		return "", refuse(ReasonControlCharacter, "path %q holds a control character", path)
+	}
+	if path == "~" || strings.HasPrefix(path, "~/") {
+		if c.Home == "" {
+			return "", refuse(ReasonRelativePath, "path %q needs a home directory", path)
+		}
+		path = filepath.Join(c.Home, path[1:])
+	}
+	if !filepath.IsAbs(path) {
+		if c.Dir == "" {
+			return "", refuse(ReasonRelativePath, "path %q is relative", path)
+		}
+		path = filepath.Join(c.Dir, path)
+	}
+	return filepath.Clean(path), nil
+}
+
+func isControl(r rune) bool { return r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0 }
+
+// realPath resolves every symbolic link of an absolute path.
+func realPath(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	if strings.ContainsFunc(real, isControl) {
+		return "", errControl
+	}
+	return real, nil
+}
+
+var errControl = errors.New("the real path holds a control character")
+
+// existingDir resolves path and demands a directory.
+func existingDir(path string) (string, error) {
+	real, err := realPath(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", syscall.ENOTDIR
+	}
+	return real, nil
+}
+
+// leaves reports whether root i was given as a path below another root but
+// resolves outside every such root. A confined command can write in the other
+// root, so it may have planted the symbolic link itself, and following it
+// would hand out whatever it points at.
+func leaves(i int, lexical, real []string) bool {
+	below := false
+	for j := range lexical {
+		if j == i || !inside(lexical[i], lexical[j]) && !inside(lexical[i], real[j]) || lexical[i] == lexical[j] {
+			continue
+		}
+		if inside(real[i], real[j]) {
+			return false
+		}
+		below = true
+	}
+	return below
+}
+
+// inside reports whether the clean absolute path lies in dir or is dir.
+func inside(path, dir string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir) && path[len(dir)] == '/'
+}
+
+// InRoots reports whether the clean absolute path lies in one of dirs. It
+// compares text; the caller resolves links first.
+func InRoots(path string, dirs []string) bool {
+	for _, dir := range dirs {
+		if inside(path, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// cause returns the errno text without the path around it.
+func cause(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err.Error()
+	}
+	return err.Error()
+}
