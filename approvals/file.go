@@ -61,6 +61,7 @@ type snapshot[T any] struct {
 	value  T
 	damage error    // the file is there and cannot be used
 	aside  []string // files that were damaged and wait for a person
+	blind  error    // the directory cannot be searched for such files
 }
 
 // suspends says why no call may be allowed automatically; empty if nothing does.
@@ -70,6 +71,8 @@ func (s snapshot[T]) suspends() string {
 		return "an approvals file is damaged"
 	case len(s.aside) > 0:
 		return "a damaged approvals file was set aside and nobody has accepted that yet"
+	case s.blind != nil:
+		return "the directory of an approvals file cannot be read"
 	}
 	return ""
 }
@@ -80,11 +83,7 @@ func (f *jsonFile[T]) load() snapshot[T] {
 	if f == nil {
 		return s
 	}
-	aside, err := f.setAside(corruptMark)
-	if err != nil {
-		return snapshot[T]{damage: err}
-	}
-	s.aside = aside
+	s.aside, s.blind = f.setAside(corruptMark)
 	raw, exists, err := readFile(f.path)
 	if err != nil {
 		s.damage = err

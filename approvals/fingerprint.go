@@ -19,8 +19,7 @@ import (
 // ones that were shown.
 var ErrArgumentsChanged = errors.New("arguments differ from those that were approved")
 
-// maxDepth bounds the nesting of arguments; deeper ones are refused before
-// they cost stack.
+// maxDepth bounds the nesting that is followed, and so the stack.
 const maxDepth = 256
 
 // Fingerprint identifies the arguments of a call: SHA-256 over a canonical
@@ -30,43 +29,39 @@ type Fingerprint [sha256.Size]byte
 // String returns the fingerprint in hexadecimal.
 func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
 
-// Verify reports whether raw still has the fingerprint, as
-// [ErrArgumentsChanged] if not. Call it right before the arguments are used.
+// Verify returns [ErrArgumentsChanged] unless raw still has the fingerprint.
+// Call it right before the arguments are used.
 func (f Fingerprint) Verify(raw json.RawMessage) error {
-	now, err := FingerprintOf(raw)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrArgumentsChanged, err)
-	}
-	if now != f {
+	if FingerprintOf(raw) != f {
 		return ErrArgumentsChanged
 	}
 	return nil
 }
 
 // FingerprintOf computes the fingerprint of raw arguments; absent arguments
-// count as null. It fails for text that two readers could take differently:
-// invalid JSON or UTF-8, repeated names, lone surrogates, more than 256 levels.
-// Numbers count as they are written, so that 1 and 1.0 differ.
-func FingerprintOf(raw json.RawMessage) (Fingerprint, error) {
-	if len(bytes.TrimSpace(raw)) == 0 {
+// count as null. Numbers count as they are written, so that 1 and 1.0 differ.
+// Text that two readers could take differently (not JSON, not UTF-8, repeated
+// names, lone surrogates, more than 256 levels) counts byte by byte.
+func FingerprintOf(raw json.RawMessage) Fingerprint {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
 		raw = json.RawMessage("null")
 	}
-	if !utf8.Valid(raw) {
-		return Fingerprint{}, errors.New("arguments are not valid UTF-8")
+	sum := sha256.New()
+	if err := canonicalText(raw, sum); err != nil {
+		sum.Reset()
+		put(sum, 'r', string(raw))
 	}
-	if !json.Valid(raw) {
-		return Fingerprint{}, errors.New("arguments are not JSON")
-	}
-	if loneSurrogate(raw) {
-		return Fingerprint{}, errors.New("arguments: a lone surrogate in a string")
+	return Fingerprint(sum.Sum(nil))
+}
+
+func canonicalText(raw []byte, w io.Writer) error {
+	if !utf8.Valid(raw) || !json.Valid(raw) || loneSurrogate(raw) {
+		return errors.New("not unambiguous JSON")
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
-	sum := sha256.New()
-	if err := canonical(dec, sum, 0); err != nil {
-		return Fingerprint{}, fmt.Errorf("arguments: %w", err)
-	}
-	return Fingerprint(sum.Sum(nil)), nil
+	return canonical(dec, w, 0)
 }
 
 // canonical writes the next value of dec. Every part is tagged and has a
@@ -104,11 +99,12 @@ func canonicalList(dec *json.Decoder, w io.Writer, depth int) error {
 			return err
 		}
 	}
-	_, err := dec.Token()
 	put(w, ']', "")
+	_, err := dec.Token()
 	return err
 }
 
+// canonicalObject sorts by name; each value is hashed by itself for that.
 func canonicalObject(dec *json.Decoder, w io.Writer, depth int) error {
 	type pair struct {
 		name string
@@ -130,20 +126,18 @@ func canonicalObject(dec *json.Decoder, w io.Writer, depth int) error {
 		}
 		pairs = append(pairs, p)
 	}
-	if _, err := dec.Token(); err != nil {
-		return err
-	}
 	slices.SortFunc(pairs, func(a, b pair) int { return strings.Compare(a.name, b.name) })
 	put(w, '{', "")
 	for i, p := range pairs {
 		if i > 0 && pairs[i-1].name == p.name {
-			return fmt.Errorf("the name %q occurs twice", clip(p.name))
+			return errors.New("a name occurs twice")
 		}
 		put(w, 'k', p.name)
 		put(w, 'v', string(p.sum.Sum(nil)))
 	}
 	put(w, '}', "")
-	return nil
+	_, err := dec.Token()
+	return err
 }
 
 // put writes one tagged part. Writes to a hash cannot fail.
@@ -160,7 +154,7 @@ func loneSurrogate(raw []byte) bool {
 			continue
 		}
 		if raw[i+1] != 'u' {
-			i++
+			i++ // the escaped character
 			continue
 		}
 		switch unit := hexUnit(raw, i); {

@@ -3,6 +3,7 @@ package approvals
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -50,6 +51,9 @@ type Gate struct {
 	store   *Store  // nil without a path
 	policy  *Policy // nil without a path
 	prompts *Prompts
+
+	mu       sync.Mutex // guards following
+	reported string     // the problems last logged
 }
 
 // NewGate returns a gate. It opens no file: what cannot be read suspends
@@ -87,7 +91,7 @@ type facts struct {
 func (g *Gate) facts(req Request) facts {
 	f := facts{req: req, parses: true}
 	f.command, _ = req.command()
-	if f.command != "" && req.Shell {
+	if f.command != "" {
 		f.parses = g.opts.Matcher.Parses(f.command)
 	}
 	if g.opts.Mode == GateOff {
@@ -107,16 +111,13 @@ func (g *Gate) facts(req Request) facts {
 // first, so that no stored allow hides one.
 func (g *Gate) Check(req Request) Verdict {
 	req = req.normalized()
-	fp, err := FingerprintOf(req.Arguments)
-	if err != nil {
-		return Verdict{Kind: DenyOnce, Reason: ReasonArguments, Message: err.Error()}
-	}
 	f := g.facts(req)
+	g.report(f)
 	v, decided := g.denied(f)
 	if !decided {
 		v = g.undenied(f)
 	}
-	v.Fingerprint = fp
+	v.Fingerprint = FingerprintOf(req.Arguments)
 	if v.Outcome == OutcomeAsk && req.Shell {
 		v.SuggestedPrefix = g.opts.Matcher.Suggest(f.command)
 		if len(v.SuggestedPrefix) > 0 {
@@ -193,13 +194,13 @@ func (g *Gate) denied(f facts) (Verdict, bool) {
 }
 
 // allowed looks for an allow: in the store, the session, the rules, and for
-// being confined to the workspace. A command that cannot be taken apart is
-// covered by none.
+// being confined to the workspace. A shell command that cannot be taken apart
+// is covered by none.
 func (g *Gate) allowed(f facts) (Verdict, bool) {
-	if !f.parses {
+	req := f.req
+	if req.Shell && !f.parses {
 		return Verdict{}, false
 	}
-	req := f.req
 	allow := Verdict{Outcome: OutcomeAllow}
 	if effect, ok := f.store.value.lookup(req.Category); ok && effect == EffectAllow {
 		allow.Kind, allow.Reason, allow.Message = AllowAlways, ReasonStore, storeMessage(req)
@@ -225,6 +226,22 @@ func (g *Gate) allowed(f facts) (Verdict, bool) {
 		return allow, true
 	}
 	return Verdict{}, false
+}
+
+// report logs what is wrong with the files, once for each change.
+func (g *Gate) report(f facts) {
+	problems := append(fileProblems(f.store), f.store.value.problems...)
+	problems = append(append(problems, fileProblems(f.policy)...), f.policy.value.problems...)
+	text := fmt.Sprint(problems)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if text == g.reported || len(problems) == 0 && g.reported == "" {
+		return
+	}
+	g.reported = text
+	for _, p := range problems {
+		g.opts.Logger.Warn().Int("index", p.Index).Str("tool", p.Tool).Str("problem", p.Text).Msg("approvals file has a problem")
+	}
 }
 
 // sessionSays reports whether the chat has an answer of an effect for the call.

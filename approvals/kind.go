@@ -34,8 +34,8 @@ func kindNames() []string {
 // "none" are refused: no host can have meant them as an answer.
 func ParseKind(name string) (Kind, error) {
 	for i, known := range kindNames() {
-		k := Kind(i) //nolint:gosec // an index into nine names
-		if known == name && k != KindNone && k != TimedOut {
+		k := Kind(i)
+		if known == name && k.answers() {
 			return k, nil
 		}
 	}
@@ -64,6 +64,12 @@ func (k Kind) forSession() bool { return k == AllowForSession || k == DenyForSes
 
 // durable reports whether the answer is to be kept on disk.
 func (k Kind) durable() bool { return k == AllowAlways || k == DenyAlways }
+
+// lasts reports whether the answer is meant for later calls too.
+func (k Kind) lasts() bool { return k.forSession() || k.durable() }
+
+// answers reports whether a host can have meant the kind as an answer.
+func (k Kind) answers() bool { return k > KindNone && k < TimedOut }
 
 // effect is what a stored answer of this kind does to later calls.
 func (k Kind) effect() Effect {

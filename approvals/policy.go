@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -160,7 +161,7 @@ func (p *Policy) Add(ctx context.Context, rule Rule) error {
 				return nil, nil
 			}
 		}
-		return s.encode(append(s.raw[:len(s.raw):len(s.raw)], raw))
+		return s.encode(append(slices.Clip(s.raw), raw))
 	})
 }
 

@@ -63,23 +63,27 @@ func Ask(ctx context.Context, a Approver, req Request, timeout time.Duration) (D
 
 // ask is Ask under a timeout that is running already: asking is ctx with it.
 func ask(ctx, asking context.Context, a Approver, req Request, timeout time.Duration) (Decision, error) {
-	var d Decision
-	err := asking.Err()
-	if err == nil {
-		d, err = a.Ask(asking, req)
+	if asking.Err() == nil {
+		d, err := a.Ask(asking, req)
+		if asking.Err() == nil {
+			return answer(d, err), nil
+		}
 	}
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return Decision{Kind: DenyOnce}, fmt.Errorf("ask for approval: %w", context.Cause(ctx))
-	case asking.Err() != nil:
-		return timedOut(timeout), nil
+	}
+	return timedOut(timeout), nil
+}
+
+// answer turns what an approver returned in time into a decision.
+func answer(d Decision, err error) Decision {
+	switch {
 	case err != nil:
-		return Denied(err), nil
+		return Denied(err)
+	case !d.Kind.answers():
+		return Denied(&ReplyError{Given: d.Kind.String()})
 	}
-	if _, err := ParseKind(d.Kind.String()); err != nil {
-		return Denied(&ReplyError{Given: d.Kind.String()}), nil
-	}
-	return d, nil
+	return d
 }
 
 func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
@@ -115,13 +119,21 @@ func (g *Gate) Resolve(ctx context.Context, req Request) (Resolution, error) {
 		}
 		select {
 		case <-busy: // the answer may be good for this call too
+			continue
 		case <-asking.Done():
-			d, err := ask(ctx, asking, g.opts.Host, req, g.opts.Timeout)
-			res := g.answered(req, d)
-			res.Wait = g.opts.Now().Sub(start)
-			return g.finish(req, res), err
 		}
+		d, err := ask(ctx, asking, nobody{}, req, g.opts.Timeout)
+		res := g.answered(req, d)
+		res.Wait = g.opts.Now().Sub(start)
+		return g.end(req, res, err)
 	}
+}
+
+// nobody is asked by a call whose time was up before its turn came.
+type nobody struct{}
+
+func (nobody) Ask(context.Context, Request) (Decision, error) {
+	return Decision{}, errors.New("bug: asked after the end")
 }
 
 // lead asks while this call holds the open question for its key.
@@ -131,8 +143,7 @@ func (g *Gate) lead(ctx, asking context.Context, req Request, key promptKey, sta
 	res := g.answered(req, d)
 	res.Asked, res.Wait = true, g.opts.Now().Sub(start)
 	if err != nil {
-		res.Reason, res.Message = ReasonCancelled, err.Error()
-		return g.finish(req, res), err
+		return g.end(req, res, err)
 	}
 	if v, denied := g.denied(g.facts(req)); denied && res.Allowed() {
 		v.Fingerprint = req.Fingerprint
@@ -142,6 +153,14 @@ func (g *Gate) lead(ctx, asking context.Context, req Request, key promptKey, sta
 	}
 	res.Stored = g.Record(ctx, req, d)
 	return g.finish(req, res), nil
+}
+
+// end finishes a call whose turn has ended, if err says so.
+func (g *Gate) end(req Request, res Resolution, err error) (Resolution, error) {
+	if err != nil {
+		res.Reason, res.Message = ReasonCancelled, err.Error()
+	}
+	return g.finish(req, res), err
 }
 
 // answered turns an answer into a resolution.
@@ -156,7 +175,11 @@ func (g *Gate) answered(req Request, d Decision) Resolution {
 	case d.Kind == TimedOut:
 		v.Reason = ReasonTimedOut
 	}
-	if v.Outcome == OutcomeDeny && v.Message == "" {
+	switch {
+	case v.Outcome == OutcomeAllow || v.Message != "":
+	case d.Kind == Abort:
+		v.Message = fmt.Sprintf("tool call '%s' aborted by approval", req.Tool)
+	default:
 		v.Message = "denied by approval policy"
 	}
 	return Resolution{Verdict: v, Decision: d, Stored: Stored{Scope: ScopeOnce, Where: WhereNowhere}}

@@ -27,7 +27,7 @@ func (g *Gate) Record(ctx context.Context, req Request, d Decision) Stored {
 		k.keepRule(ctx, *rule, true)
 	}
 	switch {
-	case !kind.durable() && !kind.forSession():
+	case !kind.lasts():
 	case !k.req.Shell || k.wholeTool:
 		k.keepCategory(ctx, kind)
 	case len(k.req.SuggestedPrefix) == 0:
@@ -59,30 +59,42 @@ func (k *keeper) say(reason string) {
 // plan splits an answer into the rule that its amendment adds and the kind
 // that is kept besides it.
 func (k *keeper) plan(d Decision) (*Rule, Kind) {
-	kind, rule := d.Kind, k.amended(d)
-	lasting := kind.durable() || kind.forSession()
-	if rule != nil && lasting && rule.Effect != kind.effect() {
-		k.say("the amendment contradicts the decision, only the denial is kept")
-		if rule.Effect == EffectDeny {
-			kind = AllowOnce
-		} else {
-			rule = nil
-		}
-	}
+	rule, kind := k.uncontradicted(k.amended(d), d.Kind)
 	if k.req.mustAsk() {
-		if kind.Allows() && kind != AllowOnce || rule != nil && rule.Effect == EffectAllow {
-			k.say("this call must be asked about each time")
-		}
-		if kind.Allows() {
-			kind = AllowOnce
-		}
-		if rule != nil && rule.Effect == EffectAllow {
-			rule = nil
-		}
+		rule, kind = k.onlyDenials(rule, kind)
 	}
 	if rule != nil && k.req.Shell && !k.wholeTool {
 		// The amendment's prefix takes the place of the one that was shown.
 		kind = onceOf(kind)
+	}
+	return rule, kind
+}
+
+// uncontradicted drops the allow where a lasting answer and its amendment say
+// opposite things.
+func (k *keeper) uncontradicted(rule *Rule, kind Kind) (*Rule, Kind) {
+	if rule == nil || !kind.lasts() || rule.Effect == kind.effect() {
+		return rule, kind
+	}
+	k.say("the amendment contradicts the decision, only the denial is kept")
+	if rule.Effect == EffectDeny {
+		return rule, AllowOnce
+	}
+	return nil, kind
+}
+
+// onlyDenials drops every allow that would outlive this call.
+func (k *keeper) onlyDenials(rule *Rule, kind Kind) (*Rule, Kind) {
+	lasting := kind.Allows() && kind.lasts()
+	widening := rule != nil && rule.Effect == EffectAllow
+	if lasting || widening {
+		k.say("this call must be asked about each time")
+	}
+	if lasting {
+		kind = AllowOnce
+	}
+	if widening {
+		rule = nil
 	}
 	return rule, kind
 }
@@ -102,8 +114,7 @@ func (k *keeper) amended(d Decision) *Rule {
 		return nil
 	}
 	r := &Rule{k.req.Tool, d.Amendment.Effect, d.Amendment.CommandPrefix}
-	lasting := d.Kind.durable() || d.Kind.forSession()
-	if len(r.CommandPrefix) == 0 && k.req.Shell && lasting && !k.wholeTool {
+	if len(r.CommandPrefix) == 0 && k.req.Shell && d.Kind.lasts() && !k.wholeTool {
 		r.CommandPrefix = k.req.SuggestedPrefix
 	}
 	return r

@@ -106,8 +106,7 @@ func parseAmendment(raw json.RawMessage) (*Amendment, error) {
 // it: deny once, with a reason for the host. A *[ReplyError] speaks for
 // itself; any other error means that the host could not be asked.
 func Denied(err error) Decision {
-	var reply *ReplyError
-	if errors.As(err, &reply) {
+	if reply, ok := errors.AsType[*ReplyError](err); ok {
 		return Decision{Kind: DenyOnce, Reason: reply.Error()}
 	}
 	return Decision{Kind: DenyOnce, Reason: fmt.Sprintf("host approval unavailable: %v", err)}

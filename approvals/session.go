@@ -2,6 +2,8 @@ package approvals
 
 import (
 	"container/list"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -46,11 +48,7 @@ func (c *SessionCache) load(id string) session {
 	}
 	c.order.MoveToFront(e)
 	found := chatOf(e)
-	s := session{categories: make(map[string]Effect, len(found.categories)), rules: found.rules[:len(found.rules):len(found.rules)]}
-	for category, effect := range found.categories {
-		s.categories[category] = effect
-	}
-	return s
+	return session{maps.Clone(found.categories), slices.Clip(found.rules)}
 }
 
 // setCategory keeps an answer for a category. A denial is not undone by a

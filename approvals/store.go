@@ -186,6 +186,9 @@ func fileProblems[T any](s snapshot[T]) []Problem {
 	if s.damage != nil {
 		list = append(list, Problem{Index: -1, Text: "damaged: " + s.damage.Error()})
 	}
+	if s.blind != nil {
+		list = append(list, Problem{Index: -1, Text: s.blind.Error()})
+	}
 	for _, name := range s.aside {
 		list = append(list, Problem{Index: -1, Text: "set aside as damaged: " + name})
 	}

@@ -30,8 +30,7 @@ type Reason string
 
 // The reasons, in the order in which they are looked for.
 const (
-	ReasonArguments  Reason = "invalid_arguments" // arguments that can be read in two ways
-	ReasonCommand    Reason = "invalid_command"   // a shell call without a command line
+	ReasonCommand    Reason = "invalid_command" // a shell call without a command line
 	ReasonCritical   Reason = "critical_command"
 	ReasonPolicy     Reason = "policy_rule"
 	ReasonStore      Reason = "stored_decision"

@@ -153,17 +153,17 @@ func ambiguous(path string) bool {
 func isSeparator(r rune) bool { return r == '/' || r == '\\' }
 
 func locateBelow(root, path string) (place, bool) {
-	real, err := filepath.EvalSymlinks(root)
-	if err != nil || !filepath.IsAbs(root) || filepath.Dir(real) == real {
+	base, err := filepath.EvalSymlinks(root)
+	if err != nil || !filepath.IsAbs(root) || filepath.Dir(base) == base {
 		return place{}, false
 	}
 	rel, ok := below(root, path)
 	if !ok {
-		if rel, ok = below(real, path); !ok {
+		if rel, ok = below(base, path); !ok {
 			return place{}, false
 		}
 	}
-	dir, err := os.OpenRoot(real)
+	dir, err := os.OpenRoot(base)
 	if err != nil {
 		return place{}, false
 	}
@@ -175,11 +175,11 @@ func locateBelow(root, path string) (place, bool) {
 	if err != nil {
 		return place{}, false
 	}
-	followed, err := filepath.EvalSymlinks(filepath.Join(real, rel))
+	followed, err := filepath.EvalSymlinks(filepath.Join(base, rel))
 	if err != nil {
 		return place{}, false
 	}
-	resolved, ok := below(real, followed)
+	resolved, ok := below(base, followed)
 	return place{rel, resolved, info}, ok
 }
 
