@@ -59,7 +59,8 @@ type jsonFile[T any] struct {
 // snapshot is the state of a file at one moment.
 type snapshot[T any] struct {
 	value  T
-	damage error    // the file is there and cannot be used
+	damage error // the file is there and cannot be used
+	exists bool
 	aside  []string // files that were damaged and wait for a person
 	blind  error    // the directory cannot be searched for such files
 }
@@ -85,6 +86,7 @@ func (f *jsonFile[T]) load() snapshot[T] {
 	}
 	s.aside, s.blind = f.setAside(corruptMark)
 	raw, exists, err := readFile(f.path)
+	s.exists = exists
 	if err != nil {
 		s.damage = err
 		return s
@@ -193,6 +195,9 @@ func (f *jsonFile[T]) setAside(mark string) ([]string, error) {
 // kept under another name, which is returned for each.
 func (f *jsonFile[T]) accept(ctx context.Context) ([]string, error) {
 	var kept []string
+	if s := f.load(); s.damage == nil && len(s.aside) == 0 {
+		return nil, s.blind
+	}
 	err := f.locked(ctx, func() error {
 		if f.load().damage != nil {
 			if err := f.moveAside(corruptMark); err != nil {

@@ -166,8 +166,15 @@ func (p *Policy) Add(ctx context.Context, rule Rule) error {
 }
 
 // Revoke removes the rule at an index, usable or not. It returns the rule as
-// the file held it; [ErrNoRule] if there is none.
+// the file held it; [ErrNoRule] if there is none. It fails on a damaged file.
 func (p *Policy) Revoke(ctx context.Context, index int) (string, error) {
+	now := p.file.load()
+	if now.damage != nil {
+		return "", now.damage
+	}
+	if index >= len(now.value.raw) { // without making a lock file for a mistyped path
+		return "", fmt.Errorf("rule %d of %d: %w", index, len(now.value.raw), ErrNoRule)
+	}
 	var removed string
 	err := p.file.update(ctx, func(s policyState) ([]byte, error) {
 		if index < 0 || index >= len(s.raw) {
@@ -189,6 +196,9 @@ func (p *Policy) Revoke(ctx context.Context, index int) (string, error) {
 
 // List returns the usable rules in order.
 func (p *Policy) List() []IndexedRule { return p.file.load().value.rules }
+
+// Missing reports whether there is no file, which is the same as an empty one.
+func (p *Policy) Missing() bool { return !p.file.load().exists }
 
 // Check returns everything about the file that cannot be used or that waits
 // for a person.

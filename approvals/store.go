@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -151,14 +152,19 @@ func (s *Store) Set(ctx context.Context, category string, effect Effect) error {
 }
 
 // Revoke removes what the store holds for a category, denials and entries that
-// cannot be read included, and reports whether there was anything.
+// cannot be read included, and reports whether there was anything. It fails on
+// a damaged file.
 func (s *Store) Revoke(ctx context.Context, category string) (bool, error) {
+	holds := func(state storeState) bool {
+		return slices.ContainsFunc(state.entries, func(m member) bool { return m.name == category })
+	}
+	now := s.file.load()
+	if now.damage != nil || !holds(now.value) {
+		return false, now.damage // without making a lock file for a mistyped path
+	}
 	removed := false
 	err := s.file.update(ctx, func(state storeState) ([]byte, error) {
-		for _, m := range state.entries {
-			removed = removed || m.name == category
-		}
-		if !removed {
+		if removed = holds(state); !removed {
 			return nil, nil
 		}
 		return state.set(category, "")
@@ -168,6 +174,9 @@ func (s *Store) Revoke(ctx context.Context, category string) (bool, error) {
 
 // List returns the usable entries in the order of the file.
 func (s *Store) List() []StoredAnswer { return s.file.load().value.answers }
+
+// Missing reports whether there is no file, which is the same as an empty one.
+func (s *Store) Missing() bool { return !s.file.load().exists }
 
 // Check returns everything about the file that cannot be used or that waits
 // for a person.

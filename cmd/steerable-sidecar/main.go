@@ -34,7 +34,9 @@ type command struct {
 
 // commands lists the subcommands in the order in which help prints them.
 func commands() []command {
-	return []command{}
+	return []command{
+		{name: "approvals", summary: "list, revoke and check stored answers", run: runApprovals},
+	}
 }
 
 func main() {

@@ -50,7 +50,7 @@ var allowed = map[string][]string{
 	// For tests only.
 	"internal/testhost": {"protocol"},
 	// Programs.
-	"cmd/steerable-sidecar":      {"llm", "protocol", "schemas", "sidecar"},
+	"cmd/steerable-sidecar":      {"approvals", "llm", "protocol", "schemas", "sidecar"},
 	"cmd/steerable-egress-proxy": {"proxy"},
 	"cmd/steerable-sandbox":      {"sandbox/launcher"},
 	"cmd/steerable-conformance":  {"conformance"},
