@@ -97,11 +97,11 @@ func agentRow(name string) row {
 	}
 	switch name {
 	case "session.create":
-		return row{params: "chat/SessionCreateParams", result: "chat/Session"}
+		return row{params: "runtime/SessionCreateParams", result: "runtime/AgentSession"}
 	case "session.resume":
-		return row{params: "chat/SessionResumeParams", result: "chat/Session"}
+		return row{params: "runtime/SessionResumeParams", result: "runtime/AgentSession"}
 	case "session.list":
-		return row{params: "chat/SessionListParams", result: "chat/SessionListResult"}
+		return row{params: "runtime/SessionListParams", result: "runtime/SessionListResult"}
 	}
 	return row{}
 }

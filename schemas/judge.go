@@ -1,0 +1,100 @@
+package schemas
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// judge is the engine that knows the whole of JSON Schema. It decodes the text
+// and takes some twenty times as long as a table; it serves rare methods, tools
+// with unusual schemas, and the tests as the reference for the tables.
+type judge struct {
+	schema *jsonschema.Schema
+}
+
+// newJudge compiles an embedded schema, with the ones it refers to and no other.
+func newJudge(name string) (*judge, error) {
+	c := jsonschema.NewCompiler()
+	c.Draft = jsonschema.Draft2020
+	c.LoadURL = func(url string) (io.ReadCloser, error) {
+		name, ok := strings.CutPrefix(url, prefix)
+		if !ok {
+			return nil, fmt.Errorf("schema %q: outside of the set", url)
+		}
+		text, err := Source(name)
+		return io.NopCloser(bytes.NewReader(text)), err
+	}
+	schema, err := c.Compile(prefix + name)
+	if err != nil {
+		return nil, fmt.Errorf("compile schema %q: %w", name, err)
+	}
+	return &judge{schema: schema}, nil
+}
+
+func (j *judge) check(raw []byte) error {
+	if err := Valid(raw); err != nil {
+		return err
+	}
+	instance, err := decodeNumbers(raw)
+	if err != nil {
+		return &SyntaxError{Offset: len(raw), Reason: ReasonSyntax}
+	}
+	if err := j.schema.Validate(tame(instance)); err != nil {
+		return explain(err)
+	}
+	return nil
+}
+
+// tame replaces numbers that would take exact arithmetic too long; see
+// [rational].
+func tame(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		return json.Number(bounded(v.String()))
+	case []any:
+		for i := range v {
+			v[i] = tame(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = tame(v[name])
+		}
+	}
+	return value
+}
+
+// explain shortens the error tree of the library to its first leaf, in words
+// that contain no value of the instance.
+func explain(err error) error {
+	e, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return &ValidationError{Keyword: "$ref", Message: "cannot be checked against its schema"}
+	}
+	for len(e.Causes) > 0 {
+		e = e.Causes[0]
+	}
+	keyword := e.KeywordLocation[strings.LastIndexByte(e.KeywordLocation, '/')+1:]
+	v := &ValidationError{Pointer: clipPointer(e.InstanceLocation), Keyword: keyword, Message: clip(e.Message)}
+	switch keyword {
+	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format":
+		v.Message = "does not satisfy " + keyword // the library quotes the value
+	case "additionalProperties", "unevaluatedProperties":
+		v.Message = "has an unknown member"
+	}
+	return v
+}
+
+// clipPointer shortens the names of a pointer.
+func clipPointer(text string) string {
+	names := strings.Split(text, "/")
+	for i, name := range names {
+		names[i] = clip(name)
+	}
+	return strings.Join(names, "/")
+}
