@@ -1,0 +1,206 @@
+package protocol
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/steerable-go/sidecar/schemas"
+)
+
+// HandlerFunc answers one request. It runs on the reader's goroutine, so it
+// must not wait for anything: work that waits is returned as a [Deferred]. A
+// result is an [Appender], a json.RawMessage or a value for encoding/json; an
+// error is sent as it is if it is an [*Error], else as -32603.
+type HandlerFunc func(ctx context.Context, req *Request) (any, error)
+
+// Deferred is a handler's result that is computed on a goroutine of its own.
+// It returns what the handler would have returned.
+type Deferred func(ctx context.Context) (any, error)
+
+// Method is one entry of the method table.
+type Method struct {
+	// Handle answers a request. Required.
+	Handle HandlerFunc
+	// Fast methods are served even when the peer is at its limit of requests
+	// in flight, and may not return a [Deferred]: ping, cancel, steer and
+	// shutdown must get through.
+	Fast bool
+}
+
+// Request is an inbound request. It is owned by its handler.
+type Request struct {
+	// ID is echoed in the answer.
+	ID ID
+	// Method is the method's name as it was called.
+	Method string
+	// Params is a JSON object that satisfies the method's schema; absent and
+	// null params are {}. The bytes are valid until the handler returns; a
+	// [Deferred] that needs them clones them.
+	Params []byte
+
+	peer    *Peer
+	more    bool
+	replied bool
+}
+
+// Respond answers the request before its handler returns, in a write of its
+// own. What the handler returns afterwards is ignored.
+func (r *Request) Respond(result any) {
+	if r.replied {
+		return
+	}
+	r.replied = true
+	r.peer.opts.Out.WriteAlone(r.peer.encodeResult(r, result))
+}
+
+// request validates and dispatches a frame that is a request, or that must be
+// answered as an invalid one.
+func (p *Peer) request(ctx context.Context, f *frame, more bool) {
+	id := ID(f.id)
+	if id == nil {
+		id = nullID()
+	}
+	if !validID(id) {
+		p.refuse(lineFault{nullID(), invalidRequest("id must be a string or a number")}, more)
+		return
+	}
+	if f.version != nil && string(f.version) != `"2.0"` {
+		p.refuse(lineFault{id, invalidRequest(`jsonrpc must be "2.0"`)}, more)
+		return
+	}
+	name := unquote(f.method)
+	if name == "" {
+		p.refuse(lineFault{id, invalidRequest("missing method")}, more)
+		return
+	}
+	method, ok := p.opts.Methods[name]
+	if !ok {
+		p.refuse(lineFault{id, &Error{
+			Code: CodeMethodNotFound, Kind: KindMethodNotFound,
+			Message: fmt.Sprintf("unknown method '%s'", truncateText(name, 128)),
+		}}, more)
+		return
+	}
+	params, err := p.params(name, f.params)
+	if err != nil {
+		p.refuse(lineFault{id, err}, more)
+		return
+	}
+	p.dispatch(ctx, method, &Request{ID: id, Method: name, Params: params, peer: p, more: more})
+}
+
+// params checks a request's params against the method's schema.
+func (p *Peer) params(method string, raw []byte) ([]byte, *Error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		raw = []byte("{}")
+	}
+	if raw[0] != '{' {
+		return nil, InvalidParams("params must be an object")
+	}
+	name := schemas.Params(method)
+	if name == "" {
+		return raw, nil
+	}
+	if err := p.opts.Schemas.Check(name, raw); err != nil {
+		return nil, InvalidParams("invalid params: %s", err)
+	}
+	return raw, nil
+}
+
+// dispatch runs a handler and sends its answer.
+func (p *Peer) dispatch(ctx context.Context, method Method, req *Request) {
+	if !method.Fast {
+		select {
+		case p.slots <- struct{}{}:
+		default:
+			p.answer(req, nil, &Error{
+				Code: CodeOverloaded, Kind: KindInternal,
+				Message: "too many requests in flight, retry",
+				Data:    json.RawMessage(fmt.Sprintf(`{"reason":"overloaded","retryAfterMs":%d}`, overloadRetryMs)),
+			})
+			return
+		}
+	}
+	result, err := p.guard(req, func() (any, error) { return method.Handle(ctx, req) })
+	work, deferred := result.(Deferred)
+	if err != nil || !deferred {
+		if !method.Fast {
+			<-p.slots
+		}
+		p.answer(req, result, err)
+		return
+	}
+	own := &Request{ID: append(ID(nil), req.ID...), Method: req.Method, peer: p, replied: req.replied}
+	p.group.Go(func() {
+		// Ends when the handler's work does; Wait waits for it.
+		result, err := p.guard(own, func() (any, error) { return work(ctx) })
+		if !method.Fast {
+			<-p.slots
+		}
+		p.answer(own, result, err)
+	})
+}
+
+// guard turns a panic into an error, so that one bad request cannot end the
+// process.
+func (p *Peer) guard(req *Request, f func() (any, error)) (result any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.opts.Log.Error().Str("method", req.Method).Interface("panic", r).Bytes("stack", debug.Stack()).Msg("handler panicked")
+			result, err = nil, Internal("internal error in %s", req.Method)
+		}
+	}()
+	return f()
+}
+
+// answer sends a handler's outcome unless it has been sent already.
+func (p *Peer) answer(req *Request, result any, err error) {
+	if req.replied {
+		return
+	}
+	req.replied = true
+	if err != nil {
+		p.opts.Out.Write(appendError(nil, req.ID, toError(err)), req.more)
+		return
+	}
+	p.opts.Out.Write(p.encodeResult(req, result), req.more)
+}
+
+// encodeResult builds a response frame, or an error frame when the result
+// cannot be encoded, breaks its schema or exceeds the outbound cap.
+func (p *Peer) encodeResult(req *Request, result any) []byte {
+	raw, err := appendValue(nil, result)
+	if err != nil {
+		return appendError(nil, req.ID, Internal("encode the result of %s: %s", req.Method, err))
+	}
+	if len(raw) > p.opts.MaxOutbound {
+		return appendError(nil, req.ID, Internal("the result of %s has %d bytes, over the limit of %d", req.Method, len(raw), p.opts.MaxOutbound))
+	}
+	if name := schemas.Result(req.Method); name != "" {
+		if err := p.opts.Schemas.Check(name, raw); err != nil {
+			p.opts.Log.Error().Str("method", req.Method).Err(err).Msg("bug: result breaks its schema")
+			return appendError(nil, req.ID, Internal("the result of %s breaks its schema", req.Method))
+		}
+	}
+	return appendResponse(make([]byte, 0, len(raw)+len(req.ID)+48), req.ID, raw)
+}
+
+// unquote decodes a JSON string; anything else is "".
+func unquote(raw []byte) string {
+	if len(raw) < 2 || raw[0] != '"' {
+		return ""
+	}
+	inner := raw[1 : len(raw)-1]
+	for _, b := range inner {
+		if b == '\\' {
+			var s string
+			if json.Unmarshal(raw, &s) != nil {
+				return ""
+			}
+			return s
+		}
+	}
+	return string(inner)
+}

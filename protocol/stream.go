@@ -1,0 +1,191 @@
+package protocol
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/steerable-go/sidecar/schemas"
+)
+
+// DeltaKind is the member of a stream.chunk that carries streamed text.
+type DeltaKind uint8
+
+// The kinds of deltas.
+const (
+	DeltaText      DeltaKind = iota // "delta"
+	DeltaReasoning                  // "reasoningDelta"
+)
+
+// member is the wire name of the kind.
+func (k DeltaKind) member() string {
+	if k == DeltaReasoning {
+		return `,"reasoningDelta":`
+	}
+	return `,"delta":`
+}
+
+const (
+	mergeCap  = 64 << 10 // longest text of one merged chunk, in bytes of JSON
+	streamCap = 1 << 20  // text one stream may hold back before its provider must wait
+)
+
+// segment is a run of held-back deltas of one kind: the inside of a JSON
+// string, without its quotes.
+type segment struct {
+	kind DeltaKind
+	text []byte
+}
+
+// Stream writes the notifications of one chat stream in order. Its methods are
+// safe for concurrent use, but order between callers is theirs to keep.
+type Stream struct {
+	out  *Out
+	head []byte // a chunk's frame up to and with its streamId
+
+	// guarded by out.mu
+	held   []segment
+	size   int  // bytes in held
+	listed bool // in out.waiting
+	ended  bool // nothing is sent any more
+	room   chan struct{}
+}
+
+// NewStream returns the writer of the notifications of stream id.
+func (o *Out) NewStream(id string) *Stream {
+	head := []byte(frameHead + `,"method":"stream.chunk","params":{"streamId":`)
+	return &Stream{out: o, head: AppendString(head, id)}
+}
+
+// Delta sends one piece of text. quoted is a complete JSON string; it is
+// copied. more promises that another call follows at once; an empty string
+// with more false only keeps that promise. While the host does
+// not read, pieces of one kind are merged, and once a stream holds 1 MiB, Delta
+// waits for room or for the end of ctx, whose error it returns.
+func (s *Stream) Delta(ctx context.Context, kind DeltaKind, quoted []byte, more bool) error {
+	o := s.out
+	if err := schemas.Valid(quoted); err != nil {
+		return fmt.Errorf("bug: delta is not a JSON string: %w", err)
+	}
+	if len(quoted) <= 2 {
+		if !more {
+			o.Flush()
+		}
+		return o.Err()
+	}
+	o.mu.Lock()
+	for o.blocked && s.size >= streamCap && !s.ended {
+		if s.room == nil {
+			s.room = make(chan struct{})
+		}
+		room := s.room
+		o.mu.Unlock()
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		o.mu.Lock()
+	}
+	defer o.mu.Unlock()
+	if o.err != nil || s.ended {
+		return o.err
+	}
+	if o.blocked {
+		s.hold(kind, quoted[1:len(quoted)-1])
+		return nil
+	}
+	o.pend = append(append(o.pend, s.head...), kind.member()...)
+	o.pend = append(append(o.pend, quoted...), "}}\n"...)
+	if !more || len(o.pend) >= flushAt {
+		o.flush()
+	}
+	return nil
+}
+
+// Control sends one whole frame of this stream after every delta before it.
+func (s *Stream) Control(frame []byte) {
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	s.control(frame)
+}
+
+// Alone sends one whole frame in a write of its own when the pipe has room.
+func (s *Stream) Alone(frame []byte) {
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	s.out.flush()
+	s.control(frame)
+}
+
+// End sends the last frames of this stream and reports true; everything sent
+// after them, also a second End, is discarded.
+func (s *Stream) End(frames []byte) bool {
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.control(frames)
+	s.ended = true
+	s.wake()
+	return true
+}
+
+// control queues a frame behind this stream's deltas. The caller holds out.mu.
+func (s *Stream) control(frame []byte) {
+	if s.ended {
+		return
+	}
+	for s.release() {
+		continue
+	}
+	s.out.pend = append(s.out.pend, frame...)
+	s.out.flush()
+}
+
+// hold keeps text back, merged with what is held already.
+func (s *Stream) hold(kind DeltaKind, text []byte) {
+	s.size += len(text)
+	last := len(s.held) - 1
+	if last >= 0 && s.held[last].kind == kind && len(s.held[last].text)+len(text) <= mergeCap {
+		s.held[last].text = append(s.held[last].text, text...)
+	} else {
+		s.held = append(s.held, segment{kind: kind, text: append([]byte(nil), text...)})
+	}
+	if !s.listed {
+		s.listed = true
+		s.out.waiting = append(s.out.waiting, s)
+	}
+}
+
+// release queues the oldest held segment as a chunk and reports whether more
+// are held.
+func (s *Stream) release() bool {
+	if len(s.held) == 0 {
+		return false
+	}
+	seg := s.held[0]
+	s.held = s.held[1:]
+	s.size -= len(seg.text)
+	o := s.out
+	o.pend = append(append(o.pend, s.head...), seg.kind.member()...)
+	o.pend = append(o.pend, '"')
+	o.pend = append(append(o.pend, seg.text...), "\"}}\n"...)
+	if s.size < streamCap/2 {
+		s.wake()
+	}
+	return len(s.held) > 0
+}
+
+// discard forgets what is held, after a write error.
+func (s *Stream) discard() {
+	s.held, s.size, s.listed = nil, 0, false
+	s.wake()
+}
+
+func (s *Stream) wake() {
+	if s.room != nil {
+		close(s.room)
+		s.room = nil
+	}
+}
