@@ -36,6 +36,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{name: "approvals", summary: "list, revoke and check stored answers", run: runApprovals},
+		{name: "schema", summary: "write the JSON Schemas of the protocol to a directory", run: runSchema},
 	}
 }
 
