@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"syscall"
+	"path/filepath"
 
 	"github.com/steerable-go/sidecar/schemas"
 )
@@ -27,18 +27,12 @@ func runSchema(env environment, args []string) int {
 	return exitOK
 }
 
-// dumpSchemas writes every schema file below dir, which is created if it does
-// not exist, and returns how many there are. Files of an earlier dump are
-// replaced, other files stay. Nothing is written outside of dir, whatever
-// symbolic links it contains.
+// dumpSchemas writes every schema file below dir, which is created if only the
+// directory above it exists, and returns how many there are. Files of an earlier
+// dump are replaced, other files stay. Nothing is written outside of dir,
+// whatever symbolic links it contains.
 func dumpSchemas(dir string) (count int, err error) {
-	if err := os.MkdirAll(dir, 0o750); err != nil && !errors.Is(err, syscall.ENOTDIR) {
-		return 0, fmt.Errorf("write schemas: %w", err)
-	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return 0, fmt.Errorf("write schemas: %s is not a directory", dir)
-	}
-	root, err := os.OpenRoot(dir)
+	root, err := openDirectory(dir)
 	if err != nil {
 		return 0, fmt.Errorf("write schemas: %w", err)
 	}
@@ -62,4 +56,22 @@ func dumpSchemas(dir string) (count int, err error) {
 		return 0, fmt.Errorf("write schemas to %s: %w", dir, err)
 	}
 	return count, nil
+}
+
+// openDirectory opens a directory and creates it if it does not exist.
+func openDirectory(dir string) (*os.Root, error) {
+	root, err := os.OpenRoot(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return root, err
+	}
+	dir = filepath.Clean(dir)
+	above, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = above.Close() }()
+	if err := above.Mkdir(filepath.Base(dir), 0o755); err != nil {
+		return nil, err
+	}
+	return above.OpenRoot(filepath.Base(dir))
 }

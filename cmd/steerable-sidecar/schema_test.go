@@ -19,7 +19,7 @@ func runSchemaWith(args ...string) (code int, stdout, stderr string) {
 }
 
 func TestSchemaDump(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "new", "dir")
+	dir := filepath.Join(t.TempDir(), "new")
 	for _, round := range []string{"into nothing", "over itself"} {
 		if code, _, stderr := runSchemaWith("dump", dir); code != exitOK || stderr != "" {
 			t.Fatalf("%s: exit %d, %s", round, code, stderr)
@@ -91,6 +91,7 @@ func TestSchemaDumpRefuses(t *testing.T) {
 	}{
 		{"a file", []string{"dump", file}, exitFailed, "not a directory"},
 		{"below a file", []string{"dump", filepath.Join(file, "x")}, exitFailed, "not a directory"},
+		{"below nothing", []string{"dump", filepath.Join(dir, "x", "y")}, exitFailed, "no such file"},
 		{"a directory where a schema goes", []string{"dump", taken}, exitFailed, "ChatMessage.schema.json"},
 		{"a link out of the directory", []string{"dump", linked}, exitFailed, "chat"},
 		{"no directory", []string{"dump"}, exitUsage, "schema dump DIR"},
