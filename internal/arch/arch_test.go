@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	"authz/internal/match": {},
 	"authz/policy":         {"authz"},
 	"authz/risk":           {"authz", "authz/internal/match"},
-	"authz/signing":        {"authz/audit"},
+	"authz/signing":        {},
 	"auditlog":             {"authz/audit", "authz/signing", "internal/atomicfile"},
 	"internal/atomicfile":  {},
 	"internal/arch":        {},
