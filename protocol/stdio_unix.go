@@ -28,15 +28,21 @@ func Claim(stdin, stdout, stderr *os.File) (io.Reader, io.Writer, error) {
 	if !streaming(fd) {
 		return stdin, directFile{os.NewFile(uintptr(fd), "protocol")}, nil
 	}
+	out, err := newPipe(fd)
+	return stdin, out, err
+}
+
+// newPipe makes fd non-blocking and hands it to Go's poller.
+func newPipe(fd int) (*pipe, error) {
 	if err := unix.SetNonblock(fd, true); err != nil {
-		return nil, nil, fmt.Errorf("make standard output non-blocking: %w", err)
+		return nil, fmt.Errorf("make standard output non-blocking: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "protocol")
 	rc, err := f.SyscallConn()
 	if err != nil {
-		return nil, nil, fmt.Errorf("reach standard output: %w", err)
+		return nil, fmt.Errorf("reach standard output: %w", err)
 	}
-	return stdin, &pipe{File: f, rc: rc, fd: fd}, nil
+	return &pipe{File: f, rc: rc, fd: fd}, nil
 }
 
 // streaming reports whether fd is a pipe or a socket.

@@ -4,9 +4,11 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 // Exit codes, after sysexits.h where it has a word for them.
@@ -35,6 +37,7 @@ type command struct {
 // commands lists the subcommands in the order in which help prints them.
 func commands() []command {
 	return []command{
+		{name: "version", summary: "print the version, as JSON with --json", run: runVersion},
 		{name: "approvals", summary: "list, revoke and check stored answers", run: runApprovals},
 		{name: "schema", summary: "write the JSON Schemas of the protocol to a directory", run: runSchema},
 	}
@@ -45,20 +48,49 @@ func main() {
 	os.Exit(run(env, os.Args[1:]))
 }
 
-// run dispatches to a subcommand.
+// run dispatches to a subcommand; without one it serves.
 func run(env environment, args []string) int {
-	if len(args) > 0 {
-		for _, c := range commands() {
-			if c.name == args[0] {
-				return c.run(env, args[1:])
-			}
+	args, code, done := compat(env, args)
+	if done {
+		return code
+	}
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") && !isHelp(args[0]) {
+		return serve(env, args)
+	}
+	if isHelp(args[0]) || args[0] == "help" {
+		help(env.stdout)
+		return exitOK
+	}
+	for _, c := range commands() {
+		if c.name == args[0] {
+			return c.run(env, args[1:])
 		}
 	}
-	return usage(env, "no subcommand given")
+	return usage(env, "unknown command %q; --help lists the commands", args[0])
+}
+
+func isHelp(arg string) bool { return arg == "-h" || arg == "--help" || arg == "-help" }
+
+// help prints the commands.
+func help(w io.Writer) {
+	fmt.Fprint(w, "steerable-sidecar serves desktop agents over standard input and output.\n\n"+
+		"Usage:\n  steerable-sidecar [--log-level L] [--quiet-ready] [--storage-path FILE] [--max-frame-bytes N]\n"+
+		"  steerable-sidecar COMMAND …\n\nCommands:\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.summary)
+	}
 }
 
 // usage prints one clear line and returns the exit code for wrong usage.
 func usage(env environment, format string, args ...any) int {
 	fmt.Fprintf(env.stderr, "steerable-sidecar: "+format+"\n", args...)
 	return exitUsage
+}
+
+// flags returns a flag set that reports its errors as one line of ours.
+func flags(name string) *flag.FlagSet {
+	set := flag.NewFlagSet(name, flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	set.Usage = func() {}
+	return set
 }

@@ -1,0 +1,91 @@
+package sidecar
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/steerable-go/sidecar/executors"
+	"github.com/steerable-go/sidecar/llm"
+	"github.com/steerable-go/sidecar/loop"
+	"github.com/steerable-go/sidecar/protocol"
+)
+
+// chatStream starts a turn. The request is validated as a whole and the stream
+// registered on the reader's goroutine, so that a cancel that follows at once
+// finds it; the turn itself runs on a goroutine of its own.
+func (s *Server) chatStream(ctx context.Context, req *protocol.Request) (any, error) {
+	spec, err := s.parseTurn(bytes.Clone(req.Params))
+	if err != nil {
+		return nil, err
+	}
+	st := &stream{id: spec.id, peer: s.peer, out: s.out.NewStream(spec.id)}
+	st.steer.Interrupt = spec.interrupt
+	ctx, st.cancel = context.WithCancelCause(ctx)
+	if err := s.streams.add(st); err != nil {
+		st.cancel(nil)
+		return nil, err
+	}
+	st.trace = s.traces.start(s.opts.Now, spec.id, spec.chatID)
+	st.finish = func(out loop.Outcome) {
+		s.streams.remove(st.id)
+		st.trace.finish(out)
+	}
+	// Order is the contract here: the response in a write of its own, then an
+	// empty chunk in its own, then whatever the provider sends. A host that
+	// finds response and stream.done in one read, with no chunk between them,
+	// never settles.
+	req.Respond(protocol.ChatStreamResult{StreamID: spec.id})
+	st.out.Alone(st.frame(protocol.NotifyChunk, protocol.ChatStreamResult{StreamID: spec.id}))
+	return protocol.Deferred(func(context.Context) (any, error) {
+		defer st.cancel(nil)
+		st.end(s.runTurn(ctx, st, spec))
+		return nil, nil
+	}), nil
+}
+
+// runTurn runs a turn to its end. A panic becomes its failure: a stream that
+// was started must end.
+func (s *Server) runTurn(ctx context.Context, st *stream, spec *turnSpec) (out loop.Outcome) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.opts.Log.Error().Str("streamId", st.id).Interface("panic", r).Msg("turn panicked")
+			failure := &loop.Failure{Kind: "LoopError", Message: "internal error"}
+			out = loop.Outcome{Status: loop.StatusFailed, Reason: failure.Message, Failure: failure}
+		}
+	}()
+	provider, err := s.provider(spec)
+	if err != nil {
+		return loop.Outcome{Status: loop.StatusFailed, Reason: err.Error(), Failure: &loop.Failure{Kind: "LoopError", Message: err.Error()}}
+	}
+	opts := spec.options
+	opts.Provider = provider
+	opts.Turn = spec.turn
+	opts.Steer = &st.steer
+	opts.Events = &emitter{stream: st, now: s.opts.Now, calls: map[*executors.Call]time.Time{}}
+	opts.Executor = s.executor(spec)
+	opts.Retry = s.opts.Retry
+	opts.Now, opts.Rand = s.opts.Now, s.opts.Rand
+	opts.Spill = &loop.Spill{Dir: s.opts.SpillDir, Now: s.opts.Now}
+	return loop.Run(ctx, opts)
+}
+
+// provider gives the turn's provider the process's HTTP client. The script of a
+// scripted one is played by the value that validation made.
+func (s *Server) provider(spec *turnSpec) (llm.Provider, error) {
+	if spec.options.Provider.Name() == "scripted" {
+		return spec.options.Provider, nil
+	}
+	cfg := spec.provider
+	cfg.Client = s.client()
+	return llm.New(cfg)
+}
+
+// executor builds the chain of one turn.
+func (s *Server) executor(spec *turnSpec) executors.ToolExecutor {
+	var inner executors.ToolExecutor = s.router
+	if spec.viaHost {
+		inner = executors.NewHostToolExecutor(s.peer)
+	}
+	return chain(inner, spec.catalog, spec.toolTimeout)
+}

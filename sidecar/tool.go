@@ -1,0 +1,53 @@
+package sidecar
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/steerable-go/sidecar/executors"
+	"github.com/steerable-go/sidecar/protocol"
+)
+
+func (s *Server) toolList(context.Context, *protocol.Request) (any, error) {
+	return s.router.Descriptors(), nil
+}
+
+// toolInvoke runs an in-process tool for the host, through the same chain as a
+// model's call.
+func (s *Server) toolInvoke(ctx context.Context, req *protocol.Request) (any, error) {
+	var p protocol.ToolInvokeParams
+	if err := decode(bytes.Clone(req.Params), &p); err != nil {
+		return nil, err
+	}
+	if p.Name == "" {
+		return nil, protocol.InvalidParams("name is required")
+	}
+	tool, ok := s.router.Lookup(p.Name)
+	if ok && tool.Destructive && !p.ConsentGranted {
+		return nil, &protocol.Error{
+			Code: protocol.CodePolicyDenied, Kind: protocol.KindPolicyDenied,
+			Message: "tool '" + p.Name + "' is destructive and needs consentGranted",
+		}
+	}
+	arguments := present(p.Arguments)
+	if arguments == nil {
+		arguments = json.RawMessage("{}")
+	}
+	catalog, err := executors.ParseCatalog(encode(s.router.Descriptors()), nil)
+	if err != nil {
+		return nil, protocol.Internal("list tools: %s", err)
+	}
+	call := &executors.Call{
+		ToolCall: protocol.ToolCall{ID: cmp.Or(p.ID, newID("call_")), Name: p.Name, Arguments: arguments},
+		Turn:     &executors.Turn{Context: present(p.Context)},
+	}
+	return protocol.Deferred(func(context.Context) (any, error) {
+		result, err := chain(s.router, catalog, defaultToolTimeout).Execute(ctx, call)
+		if err != nil {
+			return nil, &protocol.Error{Code: protocol.CodeToolFailed, Kind: protocol.KindToolFailed, Message: err.Error()}
+		}
+		return result, nil
+	}), nil
+}
