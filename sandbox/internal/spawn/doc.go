@@ -1,0 +1,18 @@
+// Package spawn runs a fixed list of system calls in a forked child that
+// never enters the Go runtime again.
+//
+// The launcher starts two processes before a command runs: a guardian that
+// reaps and kills, and the command itself, which has to confine its own thread
+// between fork and exec. Starting a Go program for each would cost about a
+// millisecond apiece, more than the confinement. So both are described ahead
+// of time as a [Program], a table of system calls with every pointer already
+// prepared, and the child does nothing but walk that table.
+//
+// A child made by fork has one thread and a copy of this process' memory,
+// locks included, in whatever state the other threads left them. It therefore
+// must not allocate, grow its stack, take a lock or be preempted. The code
+// that runs there is in child_linux.go: functions marked nosplit, which call
+// nothing but raw system calls. All signals are blocked across the fork, so no
+// handler of the Go runtime can run in the child either. gVisor and the Go
+// syscall package itself use the same technique.
+package spawn

@@ -1,0 +1,218 @@
+package spawn
+
+import (
+	"runtime"
+	"syscall"
+	"unsafe"
+)
+
+// Slot holds the result of a step for later steps to use.
+type Slot uintptr
+
+// Arg is one argument of a system call: a value known beforehand, or the
+// content of a slot at the time of the call.
+type Arg struct {
+	value uintptr
+	slot  *Slot
+}
+
+// Val is an argument known beforehand.
+func Val[T ~int | ~int32 | ~int64 | ~uint | ~uint32 | ~uint64 | ~uintptr](v T) Arg {
+	return Arg{value: uintptr(v)}
+}
+
+// Result is the content of s when the step runs.
+func Result(s *Slot) Arg { return Arg{slot: s} }
+
+// kind tells the child's loop what a step is.
+type kind uint8
+
+const (
+	kindCall    kind = iota // a system call
+	kindStore               // copy a slot into 32 bits of memory
+	kindEqual               // fail unless a call's result is what a slot holds
+	kindFork                // fork; the child continues in another program
+	kindGuard               // reap until the forked child ends, then kill the rest and exit
+	kindProceed             // read one byte; end of file means the parent is gone
+)
+
+// step is one entry of the table.
+type step struct {
+	kind   kind
+	name   string
+	nr     uintptr
+	args   [6]Arg
+	out    *Slot         // where the result goes, or nil
+	accept syscall.Errno // this error counts as success
+	skip   int           // on any error, skip so many following steps instead of failing
+	store  *int32
+	child  *Program
+}
+
+// Program is a list of system calls. The zero value is an empty program.
+// Build it completely before running it; it is not safe for concurrent use.
+type Program struct {
+	steps []step
+	keep  []any // what the steps point to
+}
+
+// Option adjusts a step.
+type Option func(*step)
+
+// Into stores the result in s.
+func Into(s *Slot) Option { return func(st *step) { st.out = s } }
+
+// Accept lets one error count as success.
+func Accept(errno syscall.Errno) Option { return func(st *step) { st.accept = errno } }
+
+// SkipOnError makes any error jump over the n steps that follow.
+func SkipOnError(n int) Option { return func(st *step) { st.skip = n + 1 } }
+
+// Call appends a system call. name appears in error texts.
+func (p *Program) Call(name string, nr uintptr, args []Arg, opts ...Option) {
+	st := step{kind: kindCall, name: name, nr: nr}
+	copy(st.args[:], args)
+	for _, opt := range opts {
+		opt(&st)
+	}
+	p.steps = append(p.steps, st)
+}
+
+// Store copies the low 32 bits of s to dst, for structures that carry a
+// descriptor.
+func (p *Program) Store(dst *int32, s *Slot) {
+	p.steps = append(p.steps, step{kind: kindStore, store: dst, args: [6]Arg{Result(s)}})
+}
+
+// Equal appends a system call without arguments that must return what s
+// holds.
+func (p *Program) Equal(name string, nr uintptr, s *Slot) {
+	p.steps = append(p.steps, step{kind: kindEqual, name: name, nr: nr, args: [6]Arg{Result(s)}})
+}
+
+// Proceed reads one byte from fd and fails at end of file: the process at the
+// other end decides whether this one goes on.
+func (p *Program) Proceed(name string, fd Arg) {
+	b := new([8]byte)
+	p.keep = append(p.keep, b)
+	p.steps = append(p.steps, step{
+		kind: kindProceed, name: name, nr: syscall.SYS_READ,
+		args: [6]Arg{fd, Val(uintptr(unsafe.Pointer(b))), Val(1)},
+	})
+}
+
+// Fork appends a fork whose child runs the program child; its pid goes to s.
+func (p *Program) Fork(child *Program, s *Slot) {
+	p.keep = append(p.keep, child)
+	p.steps = append(p.steps, step{kind: kindFork, name: "fork", out: s, child: child})
+}
+
+// Guard appends the end of a guardian: it waits until the process in child
+// ends, then kills and reaps whatever is left and exits with the child's
+// status in the shell's form (128+n for signal n). parent is the pid whose
+// loss ends everything as well.
+//
+// Killing is kill(-1, SIGKILL). That is safe only where the kernel limits it
+// to this guardian's own processes: as pid 1 of a pid namespace, or in a
+// Landlock domain with the signal scope. With contained false nothing but the
+// child is waited for.
+func (p *Program) Guard(child, parent *Slot, contained bool) {
+	st := step{kind: kindGuard, name: "guard", args: [6]Arg{Result(child), Result(parent), Val(0)}}
+	if contained {
+		st.args[2] = Val(1)
+	}
+	p.steps = append(p.steps, st)
+}
+
+// Keep keeps v alive as long as the program.
+func (p *Program) Keep(v any) { p.keep = append(p.keep, v) }
+
+// String returns a NUL-terminated copy of s as an argument. s must not hold a
+// NUL byte; what follows one would be lost silently, so it is cut there and
+// callers check before.
+func (p *Program) String(s string) Arg {
+	b, err := syscall.BytePtrFromString(s)
+	if err != nil {
+		empty := new(byte)
+		b = empty
+	}
+	p.keep = append(p.keep, b)
+	return Val(uintptr(unsafe.Pointer(b)))
+}
+
+// Strings returns a NULL-terminated vector of strings, as execve wants it.
+func (p *Program) Strings(list []string) (Arg, error) {
+	ptrs, err := syscall.SlicePtrFromStrings(list)
+	if err != nil {
+		return Arg{}, err
+	}
+	p.keep = append(p.keep, ptrs)
+	return Val(uintptr(unsafe.Pointer(&ptrs[0]))), nil
+}
+
+// Pointer keeps the object alive and returns its address as an argument.
+func Pointer[T any](p *Program, v *T) Arg {
+	p.keep = append(p.keep, v)
+	return Val(uintptr(unsafe.Pointer(v)))
+}
+
+// StepError is a step that failed.
+type StepError struct {
+	Step  string
+	Errno syscall.Errno
+}
+
+// Error names the step and the error.
+func (e *StepError) Error() string { return e.Step + ": " + e.Errno.Error() }
+
+// Unwrap returns the errno.
+func (e *StepError) Unwrap() error { return e.Errno }
+
+// names lists the steps of p and of the programs it forks, in the numbering
+// that failures are reported in.
+func (p *Program) names() []string {
+	var names []string
+	for i := range p.steps {
+		names = append(names, p.steps[i].name)
+	}
+	for i := range p.steps {
+		if p.steps[i].child != nil {
+			names = append(names, p.steps[i].child.names()...)
+		}
+	}
+	return names
+}
+
+// FailureSize is the length of a failure message on the report descriptor.
+const FailureSize = 9
+
+// FailureTag is the first byte of a failure message, by which it is told from
+// other messages on the same socket.
+const FailureTag = 'E'
+
+// Failure decodes a message of a child of p. ok is false if b is none.
+func (p *Program) Failure(b []byte) (err *StepError, ok bool) {
+	if len(b) != FailureSize || b[0] != FailureTag {
+		return nil, false
+	}
+	u32 := func(b []byte) uint32 {
+		return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
+	}
+	err = &StepError{Step: "child", Errno: syscall.Errno(u32(b[5:]))}
+	if names, i := p.names(), u32(b[1:]); int(i) < len(names) {
+		err.Step = names[i]
+	}
+	return err, true
+}
+
+// Run executes p on the calling thread, which must be locked to its
+// goroutine. It returns the step that failed; it does not return if the
+// program ends in execve and that succeeds. Programs with forks are for Start.
+func (p *Program) Run() error {
+	at, errno := walk(p.steps)
+	runtime.KeepAlive(p)
+	if errno != 0 {
+		return &StepError{Step: p.steps[at].name, Errno: errno}
+	}
+	return nil
+}
