@@ -75,3 +75,8 @@ func (k ErrorKind) retryable() bool {
 func newError(kind ErrorKind, message string) *Error {
 	return &Error{Kind: kind, Retryable: kind.retryable(), Message: message}
 }
+
+// sinkError wraps the error of a sink.
+func sinkError(err error) *Error {
+	return &Error{Kind: KindUnknown, Message: "the reply could not be passed on", cause: err}
+}

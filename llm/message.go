@@ -101,7 +101,8 @@ type ToolCall struct {
 	// ArgumentsError is empty, ArgumentsInvalidJSON or ArgumentsNotObject.
 	ArgumentsError string
 
-	// RawArguments is the text as received, kept if ArgumentsError is set.
+	// RawArguments is the text as received, kept if it is not the same as
+	// Arguments.
 	RawArguments string
 
 	// NoArguments says that no argument text arrived and that Arguments is the
