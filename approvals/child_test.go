@@ -153,7 +153,7 @@ func TestReadOnlyDirectoryRunsOnce(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := os.Chmod(dir, 0o555); err != nil { //nolint:gosec // the mode is what is tested
+	if err := os.Chmod(dir, 0o555); err != nil {
 		t.Fatal(err)
 	}
 	got := storedBy(t, "set-as-nobody", filepath.Join(dir, "approvals.json"), "allow_always", "deny_always")

@@ -37,7 +37,7 @@ func runChild(verb, path, name string) int {
 			return fail(err)
 		}
 		gate := approvals.NewGate(approvals.Options{Mode: approvals.GateHost, StorePath: path, Sessions: &approvals.SessionCache{}})
-		for _, kind := range strings.Split(name, ",") {
+		for kind := range strings.SplitSeq(name, ",") {
 			k, err := approvals.ParseKind(kind)
 			if err != nil {
 				return fail(err)
@@ -91,7 +91,7 @@ func (w words) Match(effect approvals.Effect, prefix []string, command string) b
 	if !w.Parses(command) {
 		return false
 	}
-	any, all := false, true
+	some, every := false, true
 	for _, simple := range w.split(command) {
 		if effect == approvals.EffectDeny && len(simple) > 0 && simple[0] == "env" {
 			simple = simple[1:]
@@ -100,12 +100,12 @@ func (w words) Match(effect approvals.Effect, prefix []string, command string) b
 		for i := 0; hit && i < len(prefix); i++ {
 			hit = simple[i] == prefix[i]
 		}
-		any, all = any || hit, all && hit
+		some, every = some || hit, every && hit
 	}
 	if effect == approvals.EffectDeny {
-		return any
+		return some
 	}
-	return any && all
+	return some && every
 }
 
 func (w words) Suggest(command string) []string {
