@@ -37,7 +37,7 @@
 // +, ? and a lane can be combined: <~a? FRAME. A step waits for its event as
 // long as the player's timeout allows.
 //
-// A script that does not start by expecting lifecycle.ready is given that step.
+// A script that sends before it has expected lifecycle.ready is given that step.
 // A script without an exit step ends like this: stdin is closed, the command
 // may send lifecycle.shutdown and nothing else, and it must exit in time.
 //

@@ -140,7 +140,7 @@ func eachLine(s section, fn func(number int, line string) error) error {
 
 // addReady lets a script begin when the peer has said that it is ready.
 func (t *Transcript) addReady() error {
-	if e, ok := t.steps[0].step.(*expectation); ok && strings.Contains(e.text, "lifecycle.ready") {
+	if t.awaitsReady() {
 		return nil
 	}
 	e, err := parseExpectation(t.steps[0].line, "<", readyFrame)
@@ -149,6 +149,22 @@ func (t *Transcript) addReady() error {
 	}
 	t.steps = append([]numbered{{e.line, "< " + readyFrame, e}}, t.steps...)
 	return nil
+}
+
+// awaitsReady reports whether the script expects lifecycle.ready before it
+// sends anything.
+func (t *Transcript) awaitsReady() bool {
+	for _, n := range t.steps {
+		switch st := n.step.(type) {
+		case sendStep:
+			return false
+		case *expectation:
+			if strings.Contains(st.text, "lifecycle.ready") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // decodeStrict decodes JSON and refuses members it does not know, so that a
