@@ -2,6 +2,7 @@ package llm
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 )
 
@@ -128,20 +129,14 @@ func (d *anthropicDecoder) start() error {
 
 // delta continues a content block.
 func (d *anthropicDecoder) delta() error {
-	var kind, text, partial, thinking, signature []byte
+	var kind, piece []byte
 	c := cursor{b: d.ev.delta}
 	for c.object(); c.member(); {
 		switch string(c.key) {
 		case "type":
 			kind = c.value()
-		case "text":
-			text = c.value()
-		case "partial_json":
-			partial = c.value()
-		case "thinking":
-			thinking = c.value()
-		case "signature":
-			signature = c.value()
+		case "text", "partial_json", "thinking", "signature":
+			piece = c.value() // a delta has only the one of its type
 		default:
 			c.value()
 		}
@@ -149,16 +144,16 @@ func (d *anthropicDecoder) delta() error {
 	b := d.at(d.ev.index)
 	switch string(kind) {
 	case `"text_delta"`:
-		return d.text(text)
+		return d.text(piece)
 	case `"thinking_delta"`:
-		return d.think(b, thinking)
+		return d.think(b, piece)
 	case `"signature_delta"`:
-		if b != nil && isText(signature) {
-			b.signature.add(signature)
+		if b != nil && isText(piece) {
+			b.signature.add(piece)
 		}
 	case `"input_json_delta"`:
 		if b != nil && b.call != nil {
-			b.call.addArguments(partial)
+			b.call.addArguments(piece)
 		}
 	}
 	return nil
@@ -167,9 +162,9 @@ func (d *anthropicDecoder) delta() error {
 // at returns the block opened last at an index, or, without an index, the block
 // opened last; nil if there is none.
 func (d *anthropicDecoder) at(index int) *block {
-	for i := len(d.blocks) - 1; i >= 0; i-- {
-		if index < 0 || d.blocks[i].index == index {
-			return d.blocks[i]
+	for _, b := range slices.Backward(d.blocks) {
+		if index < 0 || b.index == index {
+			return b
 		}
 	}
 	return nil
@@ -261,10 +256,10 @@ func (d *anthropicDecoder) finish() {
 func (d *anthropicDecoder) encodeBlocks() json.RawMessage {
 	var out []byte
 	for _, b := range d.blocks {
-		switch {
-		case b.kind == "redacted_thinking":
+		switch b.kind {
+		case "redacted_thinking":
 			out = append(append(out, ','), b.raw...)
-		case b.kind == "thinking":
+		case "thinking":
 			b.thinking.flush()
 			b.signature.flush()
 			out = append(out, `,{"type":"thinking","thinking":`...)

@@ -3,21 +3,10 @@ package llm
 import (
 	"bytes"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 )
-
-// report is what a server told about an error, before it is classed.
-type report struct {
-	message       string
-	words         []string // codes and types, squeezed
-	status        int      // a code that is an HTTP status
-	promptTokens  int64
-	contextWindow int64
-	retryAfter    time.Duration
-	hasRetryAfter bool
-}
 
 // errorFromPayload returns the error that a payload at HTTP 200 stands for, nil
 // if it is none. withChoice says that the payload is a chunk as well; then only
@@ -94,14 +83,7 @@ func (r *report) isQuota() bool {
 
 // has says whether one of the codes and types is one of these.
 func (r *report) has(words ...string) bool {
-	for _, have := range r.words {
-		for _, w := range words {
-			if have == w {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.words, func(have string) bool { return slices.Contains(words, have) })
 }
 
 // kindByStatus classes an HTTP status, with the message where that matters.
@@ -173,139 +155,6 @@ func (r *report) isOverflow() bool {
 		"exceed_context_size", "token limit", "maximum prompt length", "maximum number of tokens allowed")
 }
 
-// readReport reads an error envelope. It returns false if there is none.
-func readReport(payload []byte, withChoice bool) (report, bool) {
-	top, ok := decodeAny(payload).(map[string]any)
-	if !ok {
-		return report{}, false
-	}
-	var r report
-	inner, hasError := top["error"]
-	switch v := inner.(type) {
-	case string:
-		hasError = v != ""
-		r.message = v
-	case map[string]any:
-		hasError = len(v) > 0
-		r.readObject(v)
-	case []any:
-		hasError = len(v) > 0
-	case bool:
-		hasError = v
-	default:
-		hasError = hasError && inner != nil
-	}
-	known := hasError || top["object"] == "error" || textOf(top["error_message"]) != "" || textOf(top["error_type"]) != ""
-	if !known && !withChoice {
-		_, hasChoices := top["choices"]
-		known = !hasChoices && (textOf(top["detail"]) != "" || isCoded(top))
-	}
-	if !known {
-		return report{}, false
-	}
-	r.readObject(top)
-	if r.message == "" {
-		r.message = "the server reported an error without a message"
-	}
-	return r, true
-}
-
-// isCoded says whether an object is a bare error: a message with a code.
-func isCoded(top map[string]any) bool {
-	code := textOf(top["code"])
-	return code != "" && code != "0" && code != "200" && textOf(top["message"])+textOf(top["msg"]) != ""
-}
-
-// readObject takes over what an object tells, where nothing is known yet.
-func (r *report) readObject(v map[string]any) {
-	for _, key := range []string{"message", "msg", "error_message", "detail", "error"} {
-		if r.message == "" {
-			r.message = textOf(v[key])
-		}
-	}
-	for _, key := range []string{"code", "type", "status", "error_type"} {
-		word := textOf(v[key])
-		if n, err := strconv.Atoi(word); err == nil {
-			if n >= 400 && n < 600 && r.status == 0 {
-				r.status = n
-			}
-			continue
-		}
-		if word = squeeze(word); word != "" && word != "error" {
-			r.words = append(r.words, word)
-		}
-	}
-	if r.promptTokens == 0 {
-		r.promptTokens = numberOf(v["n_prompt_tokens"])
-	}
-	if r.contextWindow == 0 {
-		r.contextWindow = numberOf(v["n_ctx"])
-	}
-	list, _ := v["details"].([]any)
-	for _, entry := range list {
-		if m, ok := entry.(map[string]any); ok {
-			r.readDelay(textOf(m["retryDelay"]))
-		}
-	}
-}
-
-// readDelay reads google.rpc.RetryInfo's retryDelay, such as "37s" or "1.5s".
-func (r *report) readDelay(text string) {
-	seconds, ok := strings.CutSuffix(text, "s")
-	if d, valid := parseSeconds(seconds); ok && valid {
-		r.retryAfter, r.hasRetryAfter = d, true
-	}
-}
-
-// textOf returns a string, the spelling of a number, or the text found in a list
-// of validation errors; else "".
-func textOf(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case interface{ String() string }: // json.Number
-		return v.String()
-	case map[string]any:
-		return textOf(v["message"])
-	case []any:
-		var parts []string
-		for _, entry := range v {
-			text := textOf(entry)
-			if m, ok := entry.(map[string]any); ok && text == "" {
-				text = textOf(m["msg"])
-			}
-			if text != "" {
-				parts = append(parts, text)
-			}
-		}
-		return strings.Join(parts, "; ")
-	}
-	return ""
-}
-
-// numberOf returns a whole number, 0 if v is none.
-func numberOf(v any) int64 {
-	n, err := strconv.ParseInt(textOf(v), 10, 64)
-	if err != nil || n < 0 {
-		return 0
-	}
-	return n
-}
-
-// squeeze reduces a code to its lower-case letters and digits, so that
-// rate_limit_error, RateLimitError and "rate limit error" are one word.
-func squeeze(word string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
-		}
-		return -1
-	}, word)
-}
-
 // unwrapList returns the only element of a list: Gemini wraps its errors so.
 func unwrapList(body []byte) []byte {
 	body = bytes.TrimSpace(body)
@@ -313,7 +162,7 @@ func unwrapList(body []byte) []byte {
 		return body
 	}
 	c := cursor{b: body}
-	if !c.array() || !c.element() {
+	if c.array(); !c.element() {
 		return body
 	}
 	return c.value()
@@ -327,42 +176,4 @@ func bodyText(header http.Header, body []byte) string {
 		return ""
 	}
 	return text
-}
-
-// overflowNumbers looks in a message for how long the prompt was and how long it
-// may be: in most wordings the limit is the number after "maximum" or before
-// "maximum", and the other number is the prompt.
-func overflowNumbers(message string) (prompt, window int64) {
-	text := strings.ToLower(message)
-	var numbers []int64
-	limit := -1
-	for i := 0; i < len(text); {
-		if text[i] < '0' || text[i] > '9' {
-			i++
-			continue
-		}
-		end := i
-		for end < len(text) && (text[end] >= '0' && text[end] <= '9') {
-			end++
-		}
-		n, err := strconv.ParseInt(text[i:end], 10, 64)
-		if err == nil && n >= 256 {
-			before, after := text[max(0, i-40):i], text[end:min(len(text), end+12)]
-			if limit < 0 && (anyOf(before, "maximum context", "context length is", "context window of", "context size (", "> ", "limit of") || strings.HasPrefix(after, " maximum")) {
-				limit = len(numbers)
-			}
-			numbers = append(numbers, n)
-		}
-		i = end
-	}
-	if limit < 0 {
-		return 0, 0
-	}
-	window = numbers[limit]
-	for i, n := range numbers {
-		if i != limit && n > window && prompt == 0 {
-			prompt = n
-		}
-	}
-	return prompt, window
 }

@@ -50,21 +50,21 @@ func (c *cursor) fail() bool {
 }
 
 // open consumes an opening bracket.
-func (c *cursor) open(bracket byte) bool {
+func (c *cursor) open(bracket byte) {
 	if c.bad || c.peek() != bracket || c.depth == maxDepth {
-		return c.fail()
+		c.bad = true
+		return
 	}
 	c.i++
 	c.depth++
 	c.fresh = true
-	return true
 }
 
 // object enters the object that comes next.
-func (c *cursor) object() bool { return c.open('{') }
+func (c *cursor) object() { c.open('{') }
 
 // array enters the array that comes next.
-func (c *cursor) array() bool { return c.open('[') }
+func (c *cursor) array() { c.open('[') }
 
 // separator moves to the next member or element. It returns false at the
 // closing bracket, which it consumes.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -76,10 +77,7 @@ func (c *collector) check(d *Digest) {
 func match(t *testing.T, f *fixture, d *Digest) {
 	t.Helper()
 	got := tree(t, d)
-	want := map[string]any{}
-	for key, value := range f.Expect {
-		want[key] = value
-	}
+	want := maps.Clone(f.Expect)
 	if e, ok := got["error"].(map[string]any); ok {
 		message := e["message"].(string)
 		delete(e, "message")
@@ -88,7 +86,7 @@ func match(t *testing.T, f *fixture, d *Digest) {
 			if !strings.Contains(message, part) {
 				t.Errorf("message %q does not contain %q", message, part)
 			}
-			w = cloneMap(w)
+			w = maps.Clone(w)
 			delete(w, "messageContains")
 			want["error"] = w
 		}
@@ -99,14 +97,6 @@ func match(t *testing.T, f *fixture, d *Digest) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("digest (-want +got):\n%s", diff)
 	}
-}
-
-func cloneMap(m map[string]any) map[string]any {
-	out := map[string]any{}
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
 }
 
 // dirs are the folders of fixtures: the shared ones, and our own of the same
@@ -137,10 +127,9 @@ func TestFixtures(t *testing.T) {
 
 // splitBody returns a body in pieces.
 type splitBody struct {
-	rest  []byte
-	next  func() int
-	end   error
-	first int
+	rest []byte
+	next func() int
+	end  error
 }
 
 func (b *splitBody) Read(p []byte) (int, error) {

@@ -232,7 +232,7 @@ func appendOpenAICall(b []byte, c *ToolCall) []byte {
 }
 
 // appendMembers appends the members of an object, except one.
-func appendMembers(b []byte, object []byte, except string) []byte {
+func appendMembers(b, object []byte, except string) []byte {
 	if len(object) == 0 || object[0] != '{' {
 		return b
 	}

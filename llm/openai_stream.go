@@ -98,6 +98,8 @@ func (d *openAIDecoder) splitChoices(c *cursor) {
 		c.value()
 		return
 	}
+	// Of a repeated member the last counts, as everywhere.
+	d.chunk = openAIChunk{usage: d.chunk.usage, suspect: d.chunk.suspect}
 	for c.array(); c.element(); {
 		if d.chunk.hasChoice || c.peek() != '{' {
 			c.value()

@@ -66,10 +66,10 @@ func appendEscape(dst []byte, c byte) []byte {
 // may stand in any frame, and returns how many bytes of text it took.
 func appendRune(dst, text []byte) ([]byte, int) {
 	r, size := utf8.DecodeRune(text)
-	switch {
-	case r == utf8.RuneError:
+	switch r {
+	case utf8.RuneError:
 		return append(dst, "\ufffd"...), size
-	case r == '\u2028' || r == '\u2029':
+	case '\u2028', '\u2029':
 		return appendHex(dst, uint16(r)), size
 	}
 	return append(dst, text[:size]...), size

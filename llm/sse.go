@@ -152,10 +152,11 @@ func (r *eventReader) take(line []byte) (event, bool) {
 	case line[0] == '{' && r.lines == 0:
 		return r.takeBare(line)
 	}
-	field, value := line, line[len(line):]
-	if colon := bytes.IndexByte(line, ':'); colon >= 0 {
-		field, value = line[:colon], bytes.TrimPrefix(line[colon+1:], []byte{' '})
+	field, value, found := bytes.Cut(line, []byte{':'})
+	if !found {
+		value = line[len(line):] // and not nil: addData wants a part of the buffer
 	}
+	value = bytes.TrimPrefix(value, []byte{' '})
 	switch string(field) {
 	case "data":
 		r.addData(value)

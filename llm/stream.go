@@ -167,8 +167,7 @@ func cancelCause(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
 	}
-	var classed *Error
-	if errors.As(err, &classed) {
+	if _, classed := errors.AsType[*Error](err); classed {
 		return err
 	}
 	return context.Cause(ctx)
@@ -335,8 +334,7 @@ func (s *stream) classify(parent context.Context, err error) *Error {
 	case parent.Err() != nil:
 		return &Error{Kind: KindTransport, Message: "the request was cancelled", cause: context.Cause(parent)}
 	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err // its own text has the URL
 	}
 	return newError(KindTransport, "connection failed: "+err.Error())

@@ -3,6 +3,7 @@ package llm
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -72,9 +73,9 @@ func (t *calls) last() *call {
 
 // at returns the call opened last at an index, nil if there is none.
 func (t *calls) at(index int) *call {
-	for i := len(t.list) - 1; i >= 0; i-- {
-		if t.list[i].index == index {
-			return t.list[i]
+	for _, c := range slices.Backward(t.list) {
+		if c.index == index {
+			return c
 		}
 	}
 	return nil

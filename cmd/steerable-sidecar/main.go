@@ -40,6 +40,7 @@ func commands() []command {
 		{name: "version", summary: "print the version, as JSON with --json", run: runVersion},
 		{name: "approvals", summary: "list, revoke and check stored answers", run: runApprovals},
 		{name: "schema", summary: "write the JSON Schemas of the protocol to a directory", run: runSchema},
+		{name: "llm", summary: "ask a model server and show what came back", run: runLLM},
 	}
 }
 
