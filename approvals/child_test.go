@@ -143,16 +143,26 @@ func TestFullDiskKeepsTheFileAndRunsOnce(t *testing.T) {
 	wantFiles(t, dir, "approvals.json", "approvals.json.lock")
 }
 
-func TestReadOnlyDirectoryRunsOnce(t *testing.T) {
+// openDir makes a directory that other users may reach, unlike t.TempDir.
+func openDir(t *testing.T) string {
+	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "approvals") //nolint:usetesting // t.TempDir is closed to other users
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if err := os.Chmod(dir, 0o700); err != nil {
+			t.Error(err)
+		}
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
 	})
+	return dir
+}
+
+func TestReadOnlyDirectoryRunsOnce(t *testing.T) {
+	dir := openDir(t)
 	if err := os.Chmod(dir, 0o555); err != nil {
 		t.Fatal(err)
 	}
@@ -163,5 +173,26 @@ func TestReadOnlyDirectoryRunsOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+}
+
+// A directory that cannot be listed may hide a file that was set aside.
+func TestUnlistableDirectorySuspends(t *testing.T) {
+	dir := openDir(t)
+	path := filepath.Join(dir, "approvals.json")
+	write(t, path, `{"denied":"deny_always","allowed":"allow_always"}`)
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o311); err != nil {
+		t.Fatal(err)
+	}
+	got := storedBy(t, "check-as-nobody", path)
+	want := []string{
+		"deny persisted decision for category 'denied'",
+		"ask the directory of an approvals file cannot be read",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // Environment that turns the test binary into another process of the product.
 const (
-	childVerb = "APPROVALS_TEST_VERB" // what to do: set, add, set-limited, set-as-nobody
+	childVerb = "APPROVALS_TEST_VERB" // what to do: set, add, set-limited, set-as-nobody, check-as-nobody
 	childPath = "APPROVALS_TEST_PATH"
 	childName = "APPROVALS_TEST_NAME" // prefix of the categories or words it adds
 )
@@ -32,6 +32,17 @@ func TestMain(m *testing.M) {
 func runChild(verb, path, name string) int {
 	store, policy := approvals.OpenStore(path, nil), approvals.OpenPolicy(path, nil)
 	ctx := backgroundOfChild()
+	if verb == "check-as-nobody" {
+		if err := restrict(verb); err != nil {
+			return fail(err)
+		}
+		gate := approvals.NewGate(approvals.Options{Mode: approvals.GateHost, Host: &host{}, StorePath: path})
+		for _, tool := range []string{"denied", "allowed"} {
+			v := gate.Check(approvals.Request{Tool: tool})
+			fmt.Printf("%v %s\n", v.Outcome, v.Message)
+		}
+		return 0
+	}
 	if verb == "set-limited" || verb == "set-as-nobody" {
 		if err := restrict(verb); err != nil {
 			return fail(err)

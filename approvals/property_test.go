@@ -2,6 +2,7 @@ package approvals_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -88,7 +89,9 @@ func (w world) denies(req approvals.Request) bool {
 	if w.store[req.Tool] == "deny_always" {
 		return true
 	}
-	var args struct{ Command string }
+	var args struct {
+		Command string `json:"command"`
+	}
 	_ = json.Unmarshal(req.Arguments, &args) // a call without arguments has no command
 	covers := func(tool string, prefix []string) bool {
 		return tool == req.Tool && (len(prefix) == 0 || args.Command != "" && (words{}).Match(deny, prefix, args.Command))
@@ -124,9 +127,7 @@ func TestAddingAnAllowUndoesNoDenial(t *testing.T) {
 		w, req := drawWorld(t), drawRequest(t)
 		before := w.gate(t, approvals.GateHost).Check(req)
 		more := world{store: map[string]string{}, session: w.session}
-		for name, value := range w.store {
-			more.store[name] = value
-		}
+		maps.Copy(more.store, w.store)
 		if _, ok := more.store[req.Tool]; !ok {
 			more.store[req.Tool] = "allow_always"
 		}
