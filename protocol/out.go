@@ -189,19 +189,19 @@ func (o *Out) step() bool {
 	}
 }
 
-// refill moves the oldest held-back delta into pend. The caller holds mu.
+// refill moves held-back deltas into pend, one of each stream in turn, until a
+// write is worth its while. The caller holds mu.
 func (o *Out) refill() bool {
-	if len(o.waiting) == 0 {
-		return false
+	for len(o.waiting) > 0 && len(o.pend) < flushAt {
+		s := o.waiting[0]
+		o.waiting = append(o.waiting[:0], o.waiting[1:]...)
+		if s.release() {
+			o.waiting = append(o.waiting, s)
+		} else {
+			s.listed = false
+		}
 	}
-	s := o.waiting[0]
-	o.waiting = append(o.waiting[:0], o.waiting[1:]...)
-	if s.release() {
-		o.waiting = append(o.waiting, s)
-	} else {
-		s.listed = false
-	}
-	return true
+	return len(o.pend) > 0
 }
 
 // reset empties pend. The caller holds mu.

@@ -25,9 +25,13 @@ func (k DeltaKind) member() string {
 }
 
 const (
-	mergeCap  = 64 << 10 // longest text of one merged chunk, in bytes of JSON
-	streamCap = 1 << 20  // text one stream may hold back before its provider must wait
+	mergeFrom = 256 << 10 // bytes of frames a stream holds back one by one
+	mergeCap  = 64 << 10  // longest text of one merged chunk, in bytes of JSON
+	streamCap = 1 << 20   // text one stream may hold back before its provider must wait
 )
+
+// frameTail is about what a chunk's frame has besides its head and text.
+const frameTail = 16
 
 // segment is a run of held-back deltas of one kind: the inside of a JSON
 // string, without its quotes.
@@ -44,7 +48,7 @@ type Stream struct {
 
 	// guarded by out.mu
 	held   []segment
-	size   int  // bytes in held
+	size   int  // bytes of text in held
 	listed bool // in out.waiting
 	ended  bool // nothing is sent any more
 	room   chan struct{}
@@ -143,11 +147,13 @@ func (s *Stream) control(frame []byte) {
 	s.out.flush()
 }
 
-// hold keeps text back, merged with what is held already.
+// hold keeps text back, after a while merged with what is held already: a short
+// pause of the host should not change what it sees.
 func (s *Stream) hold(kind DeltaKind, text []byte) {
 	s.size += len(text)
 	last := len(s.held) - 1
-	if last >= 0 && s.held[last].kind == kind && len(s.held[last].text)+len(text) <= mergeCap {
+	framed := s.size + len(s.held)*(len(s.head)+frameTail)
+	if last >= 0 && framed > mergeFrom && s.held[last].kind == kind && len(s.held[last].text)+len(text) <= mergeCap {
 		s.held[last].text = append(s.held[last].text, text...)
 	} else {
 		s.held = append(s.held, segment{kind: kind, text: append([]byte(nil), text...)})
