@@ -36,7 +36,7 @@ func (b *builder) objectRule(n *node, doc map[string]any, at place) error {
 			r.extra = nil
 		}
 	}
-	if err := r.choose(doc, at); err != nil {
+	if err := r.choose(n, doc, at); err != nil {
 		return err
 	}
 	r.order()
@@ -95,7 +95,7 @@ func (r *objectRule) names(set uint64) []string {
 
 // choose applies anyOf and oneOf if each alternative only names members that
 // must be there.
-func (r *objectRule) choose(doc map[string]any, at place) error {
+func (r *objectRule) choose(n *node, doc map[string]any, at place) error {
 	if has(doc, "anyOf") && has(doc, "oneOf") {
 		return at.unsupported("oneOf")
 	}
@@ -106,6 +106,10 @@ func (r *objectRule) choose(doc map[string]any, at place) error {
 		}
 		list, ok := value.([]any)
 		if !ok || len(list) == 0 || !onlyRequired(list) {
+			return at.unsupported(keyword)
+		}
+		if keyword == "oneOf" && len(list) > 1 && n.kinds&^kindObject != 0 {
+			// A value that is no object satisfies every alternative.
 			return at.unsupported(keyword)
 		}
 		r.choice = keyword

@@ -20,8 +20,7 @@ type judge struct {
 
 // newJudge compiles an embedded schema, with the ones it refers to and no other.
 func newJudge(name string) (*judge, error) {
-	c := jsonschema.NewCompiler()
-	c.Draft = jsonschema.Draft2020
+	c := newCompiler()
 	c.LoadURL = func(url string) (io.ReadCloser, error) {
 		name, ok := strings.CutPrefix(url, prefix)
 		if !ok {
@@ -35,6 +34,17 @@ func newJudge(name string) (*judge, error) {
 		return nil, fmt.Errorf("compile schema %q: %w", name, err)
 	}
 	return &judge{schema: schema}, nil
+}
+
+// newCompiler returns a compiler for draft 2020-12. There formats are
+// annotations; the library checks them all the same unless it is told not to.
+func newCompiler() *jsonschema.Compiler {
+	c := jsonschema.NewCompiler()
+	c.Draft = jsonschema.Draft2020
+	for format := range jsonschema.Formats {
+		c.Formats[format] = func(any) bool { return true }
+	}
+	return c
 }
 
 func (j *judge) check(raw []byte) error {

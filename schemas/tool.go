@@ -23,7 +23,7 @@ const (
 // maxToolWork is how many subschemas one check of a tool's arguments may
 // evaluate. References that fan out can make a small schema cost more than any
 // turn is worth; the limit turns that into a refusal.
-const maxToolWork = 100_000
+const maxToolWork = 20_000
 
 // ErrToolSchema is what every error of [CompileTool] wraps, syntax errors
 // excepted.
@@ -110,8 +110,7 @@ type toolJudge struct {
 func newToolJudge(raw []byte) (t *toolJudge, err error) {
 	const url = "urn:steerable:tool"
 	t = &toolJudge{}
-	c := jsonschema.NewCompiler()
-	c.Draft = jsonschema.Draft2020
+	c := newCompiler()
 	c.LoadURL = func(url string) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("reference to %s", clip(url))
 	}
