@@ -51,7 +51,7 @@ type Call struct {
 	protocol.ToolCall
 	// Turn is never nil.
 	Turn *Turn
-	// Round counts the turn's model requests from 1.
+	// Round counts the turn's model requests from 0.
 	Round int
 	// ArgumentsError is set when the model's arguments are not one JSON
 	// object: then RawArguments holds what it sent, and the call must not run.

@@ -13,7 +13,6 @@ import (
 // Stable error codes of results that the sidecar itself makes. A model, a host
 // and a log may rely on them.
 const (
-	ErrorUnknownTool      = "unknown_tool"
 	ErrorInvalidArguments = "invalid_arguments"
 	ErrorInvalidSchema    = "invalid_tool_schema"
 	ErrorToolTimeout      = "tool_timeout"

@@ -83,6 +83,9 @@ func (c *Catalog) Add(d Definition) {
 		c.names = append(c.names, d.Name)
 	}
 	parameters := d.Parameters
+	if len(parameters) == 0 || string(parameters) == "null" {
+		parameters = json.RawMessage(`{"type":"object"}`)
+	}
 	d.compile = sync.OnceValues(func() (*schemas.ToolSchema, error) { return schemas.CompileTool(parameters) })
 	c.defs[d.Name] = &d
 }

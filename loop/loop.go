@@ -51,7 +51,7 @@ func Run(ctx context.Context, opts Options) Outcome {
 
 // rounds is the turn's main loop: one request to the model each time around.
 func (r *run) rounds(ctx context.Context) Outcome {
-	for round := 1; ; round++ {
+	for round := 0; ; round++ {
 		if out, stop := r.before(ctx, round); stop {
 			return out
 		}
@@ -68,8 +68,8 @@ func (r *run) before(ctx context.Context, round int) (Outcome, bool) {
 	if ctx.Err() != nil {
 		return r.stopped(ctx), true
 	}
-	if round > r.MaxRounds {
-		r.Events.Notice(budgetExhausted{"budget_exhausted", "rounds", int64(r.MaxRounds), int64(round - 1)})
+	if round >= r.MaxRounds {
+		r.Events.Notice(budgetExhausted{"budget_exhausted", "rounds", int64(r.MaxRounds), int64(round)})
 		return Outcome{Status: StatusBudgetExhausted, Reason: fmt.Sprintf("reached maxRounds=%d runaway guard", r.MaxRounds)}, true
 	}
 	if r.errors >= r.MaxToolErrors {

@@ -117,7 +117,7 @@ type Events interface {
 	ToolResult(call *executors.Call, result *protocol.ToolResult, took time.Duration)
 	// Notice tells the host something by the way.
 	Notice(notice any)
-	// Round begins round n, counted from 1, and returns what ends it.
+	// Round begins round n, counted from 0, and returns what ends it.
 	Round(n int) (end func())
 	// Reply gives a plain stream's finish reason and usage.
 	Reply(finish string, usage *protocol.Usage)

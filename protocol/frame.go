@@ -79,11 +79,28 @@ func faultOf(line []byte, err error) lineFault {
 		return lineFault{nullID(), invalidRequest(err.Error())}
 	}
 	switch syntax.Reason {
-	case schemas.ReasonDepth, schemas.ReasonDuplicate:
+	case schemas.ReasonDepth:
 		return lineFault{recoverID(line), invalidRequest(syntax.Error())}
+	case schemas.ReasonDuplicate:
+		return lineFault{recoverID(line), invalidRequest(syntax.Error() + nameBefore(line, syntax.Offset))}
 	default:
 		return lineFault{nullID(), parseError(syntax.Error())}
 	}
+}
+
+// nameBefore returns the member name that ends at offset, for a message.
+func nameBefore(line []byte, offset int) string {
+	if offset < len(line) && line[offset] == ':' {
+		offset = len(bytes.TrimRight(line[:offset], " \t\r"))
+	}
+	if offset < 2 || offset > len(line) || line[offset-1] != '"' {
+		return ""
+	}
+	start := bytes.LastIndexByte(line[:offset-1], '"')
+	if start < 0 || offset-start > 66 {
+		return ""
+	}
+	return ": " + string(line[start:offset])
 }
 
 // notObject answers a line whose first byte does not open an object.

@@ -95,6 +95,9 @@ func (p *Peer) Run(ctx context.Context) error {
 				return nil
 			}
 			return err
+		case lines.cut && schemas.Valid(line) != nil:
+			// The host died while it wrote; there is nobody to answer.
+			p.opts.Log.Warn().Int("bytes", len(line)).Msg("the last line is cut")
 		default:
 			p.line(ctx, line, more)
 		}

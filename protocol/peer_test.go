@@ -204,11 +204,11 @@ func TestIDsAreEchoedByteForByte(t *testing.T) {
 func TestSilence(t *testing.T) {
 	for _, line := range []string{
 		``, ` `, "\t\r",
-		`{"method":"echo"}`,                 // a notification of a request method
-		`{"method":"nobody.knows"}`,         // an unknown notification
-		`{"id":"srv_99","result":1}`,        // a late answer
-		`{"id":7,"result":1}`,               // an answer to nobody
-		`{"id":null,"error":{"code":-1}}`,   // an error for nobody
+		`{"method":"echo"}`,                  // a notification of a request method
+		`{"method":"nobody.knows"}`,          // an unknown notification
+		`{"id":"srv_99","result":1}`,         // a late answer
+		`{"id":7,"result":1}`,                // an answer to nobody
+		`{"id":null,"error":{"code":-1}}`,    // an error for nobody
 		`{"id":"x","result":1,"error":null}`, // both members
 	} {
 		h := startPeer(t, echoMethods(), nil)

@@ -28,6 +28,7 @@ type lineReader struct {
 	r, w  int // unread bytes are buf[r:w]
 	seen  int // bytes of buf[r:w] known to hold no newline
 	err   error
+	cut   bool // the line last returned ended with the stream, not with a newline
 }
 
 func newLineReader(src io.Reader, limit int) *lineReader {
@@ -68,7 +69,7 @@ func (l *lineReader) next() ([]byte, error) {
 // rest returns what stands after the last newline once the stream has ended.
 func (l *lineReader) rest() ([]byte, error) {
 	line := l.buf[l.r:l.w]
-	l.r, l.seen = l.w, 0
+	l.r, l.seen, l.cut = l.w, 0, true
 	if len(line) == 0 {
 		return nil, l.err
 	}

@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 
+	"github.com/steerable-go/sidecar/egress"
 	"github.com/steerable-go/sidecar/protocol"
 )
 
@@ -11,6 +12,11 @@ func (s *Server) describe(_ context.Context, req *protocol.Request) (any, error)
 	var p protocol.DescribeParams
 	if err := decode(req.Params, &p); err != nil {
 		return nil, err
+	}
+	for i, entry := range p.AllowedHosts {
+		if _, err := egress.ParseEndpoint(entry); err != nil {
+			return nil, protocol.InvalidParams("allowedHosts[%d]: %s", i, err)
+		}
 	}
 	return protocol.SandboxReport{Backend: "none", Enforcement: "none"}, nil
 }

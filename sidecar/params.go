@@ -75,7 +75,7 @@ func refuseUnsupported(p *protocol.ChatStreamParams, _ *turnSpec) error {
 		{"approval", p.Approval, &options.Approval},
 		{"authz", p.Authz, &options.Authz},
 	} {
-		if len(m.raw) == 0 || string(m.raw) == "null" {
+		if !given(m.raw) {
 			continue
 		}
 		if err := json.Unmarshal(m.raw, m.into); err != nil {
@@ -85,15 +85,20 @@ func refuseUnsupported(p *protocol.ChatStreamParams, _ *turnSpec) error {
 	switch {
 	case options.Sandbox.Enabled:
 		return protocol.InvalidParams("execSandbox.enabled: not supported yet")
-	case len(p.Approval) > 0 && string(p.Approval) != "null" && options.Approval.Mode != "auto":
+	case given(p.Approval) && options.Approval.Mode != "auto":
 		return protocol.InvalidParams("approval.mode \"host\": not supported yet")
-	case options.Authz.Mode != "" && options.Authz.Mode != "off":
+	case given(p.Authz) && options.Authz.Mode == "":
+		return protocol.InvalidParams("authz.mode is required: off, observe or enforce")
+	case given(p.Authz) && options.Authz.Mode != "off":
 		return protocol.InvalidParams("authz.mode %q: not supported yet", options.Authz.Mode)
 	case p.Resume:
 		return protocol.InvalidParams("resume: not supported yet")
 	}
 	return nil
 }
+
+// given reports whether a member is present and not null.
+func given(raw json.RawMessage) bool { return present(raw) != nil }
 
 // parseProvider chooses the model server.
 func (s *Server) parseProvider(p *protocol.ChatStreamParams, spec *turnSpec) error {
@@ -123,7 +128,7 @@ func (s *Server) parseProvider(p *protocol.ChatStreamParams, spec *turnSpec) err
 	spec.provider = cfg
 	spec.options.Provider = provider
 	spec.options.Request = llm.Request{Model: p.Model, MaxTokens: p.MaxTokens, ReasoningEffort: p.ReasoningEffort}
-	if len(p.Temperature) > 0 && string(p.Temperature) != "null" {
+	if given(p.Temperature) {
 		var t float64
 		if err := json.Unmarshal(p.Temperature, &t); err != nil {
 			return protocol.InvalidParams("temperature: %s", err)
@@ -135,17 +140,14 @@ func (s *Server) parseProvider(p *protocol.ChatStreamParams, spec *turnSpec) err
 
 // parseTools decides which tools the model sees and who runs them.
 func (s *Server) parseTools(p *protocol.ChatStreamParams, spec *turnSpec) error {
-	given := len(p.Tools) > 0 && string(p.Tools) != "null"
-	tools := p.Tools
-	if !given {
-		tools = nil
-	}
-	core := given || p.ToolsViaHost || s.opts.CoreLoop
+	tools := present(p.Tools)
+	offered := tools != nil
+	core := offered || p.ToolsViaHost || s.opts.CoreLoop
 	if p.UseCoreLoop != nil {
 		core = *p.UseCoreLoop
 	}
 	spec.plain = !core
-	if core && !given && !p.ToolsViaHost && s.router.Len() > 0 {
+	if core && !offered && !p.ToolsViaHost && s.router.Len() > 0 {
 		tools = encode(s.router.Descriptors())
 	}
 	catalog, err := executors.ParseCatalog(tools, p.ToolFilter)

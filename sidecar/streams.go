@@ -33,6 +33,7 @@ type stream struct {
 	steer  loop.Steer
 	trace  *tracer
 	finish func(loop.Outcome)
+	once   sync.Once // guards the end
 }
 
 // add registers a stream. An active one with the same id is an error.
@@ -78,8 +79,16 @@ func (s *streams) close() {
 	s.closed = true
 }
 
-// end sends the terminal frames, once.
+// end sends the terminal frames, once. The stream leaves the registry first, so
+// that a host may use its id again as soon as it sees stream.done.
 func (st *stream) end(out loop.Outcome) {
+	st.once.Do(func() { st.sendEnd(out) })
+}
+
+func (st *stream) sendEnd(out loop.Outcome) {
+	if st.finish != nil {
+		st.finish(out)
+	}
 	var frames []byte
 	if out.Failure != nil {
 		frames = append(frames, st.frame(protocol.NotifyError, protocol.StreamError{
@@ -91,9 +100,7 @@ func (st *stream) end(out loop.Outcome) {
 		StreamID: st.id, OK: out.Status == loop.StatusCompleted, Status: string(out.Status), Reason: out.Reason,
 		TraceID: st.trace.id, Cancelled: out.Status == loop.StatusCancelled, Aborted: out.Aborted, Usage: &usage,
 	})...)
-	if st.out.End(frames) && st.finish != nil {
-		st.finish(out)
-	}
+	st.out.End(frames)
 }
 
 func (s *Server) chatCancel(_ context.Context, req *protocol.Request) (any, error) {
