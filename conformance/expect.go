@@ -64,6 +64,9 @@ func (s *session) readFrame(ctx context.Context) (*frame, error) {
 	s.nextOut++
 	s.log("< " + line)
 	f, err := parseFrame(line)
+	if err == nil && s.check != nil {
+		err = s.check([]byte(line))
+	}
 	if err != nil {
 		return nil, &badFrameError{line, err}
 	}

@@ -19,11 +19,22 @@ import (
 // is the way in which the peer misbehaves.
 const fakePeer = "CONFORMANCE_FAKE_PEER"
 
+// buildDir is where the tests compile what they test.
+var buildDir string
+
 func TestMain(m *testing.M) {
 	if mode := os.Getenv(fakePeer); mode != "" {
 		os.Exit(playFake(mode))
 	}
-	goleak.VerifyTestMain(m)
+	var err error
+	if buildDir, err = os.MkdirTemp("", "conformance-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(buildDir)
+		os.Exit(code)
+	}))
 }
 
 // fakeCommand is a player for a fake peer of the given kind.

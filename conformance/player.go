@@ -23,6 +23,9 @@ type Player struct {
 	// CleanExit demands exit code 0 also from transcripts that do not mention
 	// the exit.
 	CleanExit bool
+	// Check is a further rule for every frame the command sends. Nil means
+	// none. It may be called by several sessions at once.
+	Check func(frame []byte) error
 }
 
 // Play plays one session. The mismatch is nil when everything was as expected.
@@ -53,6 +56,7 @@ func (p *Player) open(ctx context.Context, t *Transcript) (*session, error) {
 		t:         t,
 		timeout:   timeout,
 		cleanExit: p.CleanExit,
+		check:     p.Check,
 		scope:     &scope{ids: map[string]string{}},
 	}
 	if t.hasModel {
@@ -79,6 +83,7 @@ type session struct {
 	t         *Transcript
 	timeout   time.Duration // of one step
 	cleanExit bool
+	check     func(frame []byte) error
 
 	peer  *peer
 	model *model

@@ -1,7 +1,9 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +117,21 @@ func TestPlayerIgnores(t *testing.T) {
 		if m, err := p.Play(t.Context(), parseScript(t, script)); m == nil || err != nil {
 			t.Error("without the ignore section the frame must be a mismatch")
 		}
+	}
+}
+
+// TestPlayerCheck shows that a caller's own rule holds for every frame.
+func TestPlayerCheck(t *testing.T) {
+	p := fakeCommand(t, "good")
+	p.Check = func(frame []byte) error {
+		if bytes.Contains(frame, []byte("shutdown")) {
+			return errors.New("no good-bye")
+		}
+		return nil
+	}
+	m, err := p.Play(t.Context(), parseScript(t, pingStep+okStep))
+	if err != nil || m == nil || !strings.Contains(m.String(), "invalid frame: no good-bye") {
+		t.Errorf("want the caller's reason, got %v, %v", m, err)
 	}
 }
 

@@ -1,0 +1,136 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/steerable-go/sidecar/schemas"
+)
+
+// built is the sidecar under test, compiled once, as users do it.
+var built = sync.OnceValues(func() (path string, err error) {
+	path = filepath.Join(buildDir, "steerable-sidecar")
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	if out, err := exec.Command("go", "build", "-o", path, "../cmd/steerable-sidecar").CombinedOutput(); err != nil {
+		return path, fmt.Errorf("build the sidecar: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// buildSidecar returns the path of the compiled sidecar.
+func buildSidecar(t *testing.T) string {
+	t.Helper()
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// checkSchemas holds a frame against the published schemas: what the sidecar
+// sends must validate.
+func checkSchemas(set *schemas.Set, line []byte) error {
+	var f struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	}
+	if err := json.Unmarshal(line, &f); err != nil {
+		return err
+	}
+	switch {
+	case f.Method == "":
+		return set.Check("sidecar/SidecarResponse", line)
+	case f.ID != nil:
+		if err := set.Check(schemas.FrameRequest, line); err != nil {
+			return err
+		}
+		return set.Check(schemas.ReverseParams(f.Method), f.Params)
+	}
+	if err := set.Check("sidecar/SidecarNotification", line); err != nil {
+		return err
+	}
+	return set.Check(schemas.Notification(f.Method), f.Params)
+}
+
+// TestSidecar plays every transcript against our sidecar, started in both ways
+// that hosts use. There is no baseline: a difference is a defect.
+func TestSidecar(t *testing.T) {
+	binary := buildSidecar(t)
+	suite := Suite{Dir: "testdata"}
+	transcripts, err := suite.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(transcripts) < 45 {
+		t.Fatalf("only %d transcripts", len(transcripts))
+	}
+	set := schemas.New()
+	for name, args := range map[string][]string{"plain": nil, "as module": {"-m", "steerable_sidecar"}} {
+		t.Run(name, func(t *testing.T) {
+			player := Player{
+				Command:   append([]string{binary}, args...),
+				Timeout:   15 * time.Second,
+				CleanExit: true,
+				Check:     func(line []byte) error { return checkSchemas(set, line) },
+			}
+			for _, tr := range transcripts {
+				t.Run(tr.Name, func(t *testing.T) {
+					t.Parallel()
+					mismatch, err := player.Play(t.Context(), tr)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if mismatch != nil {
+						t.Error(mismatch)
+					}
+				})
+			}
+		})
+	}
+}
+
+// TestBaselineReference shows that the list of what the reference is known to
+// fail names transcripts that exist.
+func TestBaselineReference(t *testing.T) {
+	baseline, err := ReadBaseline("baseline-reference.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, reason := range baseline {
+		if _, err := ParseFile(filepath.Join("testdata", name+".txtar")); err != nil {
+			t.Errorf("%s (%s): %v", name, reason, err)
+		}
+	}
+}
+
+// TestAvailabilityProbe shows what the desktop's probe gets to see.
+func TestAvailabilityProbe(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), buildSidecar(t), "-c", "import steerable_sidecar")
+	cmd.Env = []string{}
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := cmd.Run(); err != nil || out.Len() > 0 {
+		t.Errorf("want exit code 0 and nothing on stdout, got %v and %q", err, &out)
+	}
+}
+
+// ExamplePlayer_Play plays one session against a program.
+func ExamplePlayer_Play() {
+	t, err := Parse("ping.txtar", []byte(`A ping is answered.
+-- script --
+> {"jsonrpc":"2.0","id":1,"method":"system.ping"}
+< {"jsonrpc":"2.0","id":1,"result":{"status":"ok","...":"..."}}
+`))
+	fmt.Println(t.Name, err)
+	// Output: ping <nil>
+}
