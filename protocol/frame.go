@@ -88,12 +88,10 @@ func faultOf(line []byte, err error) lineFault {
 	}
 }
 
-// nameBefore returns the member name that ends at offset, for a message.
+// nameBefore returns the member name that stands before offset, for a message.
 func nameBefore(line []byte, offset int) string {
-	if offset < len(line) && line[offset] == ':' {
-		offset = len(bytes.TrimRight(line[:offset], " \t\r"))
-	}
-	if offset < 2 || offset > len(line) || line[offset-1] != '"' {
+	offset = len(bytes.TrimRight(line[:min(offset, len(line))], " \t\r:"))
+	if offset < 2 || line[offset-1] != '"' {
 		return ""
 	}
 	start := bytes.LastIndexByte(line[:offset-1], '"')

@@ -37,6 +37,7 @@ type command struct {
 // commands lists the subcommands in the order in which help prints them.
 func commands() []command {
 	return []command{
+		{name: "demo", summary: "play a turn with the scripted model and show it", run: runDemo},
 		{name: "version", summary: "print the version, as JSON with --json", run: runVersion},
 		{name: "approvals", summary: "list, revoke and check stored answers", run: runApprovals},
 		{name: "schema", summary: "write the JSON Schemas of the protocol to a directory", run: runSchema},
