@@ -1,0 +1,70 @@
+package proxy
+
+import (
+	"net"
+	"sync"
+)
+
+// connSet knows the connections that have a goroutine of their own, which are
+// all but those that became tunnels. The zero value is ready.
+type connSet struct {
+	wg sync.WaitGroup
+
+	mu     sync.Mutex // guards following
+	idle   map[net.Conn]bool
+	closed bool
+}
+
+// start serves conn in a goroutine that closeAll ends. It reports false when
+// there are max connections already (0: no limit) or the set is closed.
+func (s *connSet) start(conn net.Conn, limit int, serve func(net.Conn)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || limit > 0 && len(s.idle) >= limit {
+		return false
+	}
+	if s.idle == nil {
+		s.idle = map[net.Conn]bool{}
+	}
+	s.idle[conn] = true
+	s.wg.Go(func() {
+		serve(conn)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.idle, conn)
+	})
+	return true
+}
+
+// busy tells that a request arrived on conn, idle that it was answered.
+func (s *connSet) busy(conn net.Conn, busy bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.idle[conn]; ok {
+		s.idle[conn] = !busy
+	}
+}
+
+// closeIdle refuses new connections and closes those without a request.
+func (s *connSet) closeIdle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for conn, idle := range s.idle {
+		if idle {
+			_ = conn.Close()
+		}
+	}
+}
+
+// closeAll closes every connection that has not become a tunnel.
+func (s *connSet) closeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for conn := range s.idle {
+		_ = conn.Close()
+	}
+}
+
+func (s *connSet) wait() { s.wg.Wait() }
