@@ -126,7 +126,7 @@ func probeArgs(scratch string, mode policy.EgressMode) ([]string, policy.Policy,
 }
 
 // probePort is the pinned port of a probe. Nothing connects to it.
-const probePort = 9
+const probePort = 49151
 
 // bwrapID identifies the installed bwrap, empty if there is none.
 func bwrapID() string {

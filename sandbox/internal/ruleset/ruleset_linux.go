@@ -1,0 +1,137 @@
+package ruleset
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"unsafe"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	"golang.org/x/sys/unix"
+)
+
+// ABI returns the Landlock ABI of the running kernel, 0 without Landlock.
+func ABI() int {
+	v, _, errno := syscall.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(v)
+}
+
+// Layout says what a rule set grants beside reading.
+type Layout struct {
+	Writable []string // directories; those missing are an error
+	// HostDevices says that /dev is the host's own. Then reading is granted
+	// for every top-level entry but /dev, where only the usual files are:
+	// root and members of the group "disk" could read raw disks otherwise.
+	HostDevices bool
+	// ConnectPort restricts TCP connect to one port on any address. It is the
+	// nearest thing to pinning an endpoint that Landlock can express. 0 does
+	// not restrict.
+	ConnectPort uint16
+}
+
+// DeviceFiles are the devices a command may use: those of a minimal /dev.
+func DeviceFiles() []string {
+	return []string{
+		"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx",
+	}
+}
+
+// New returns the descriptor of a rule set for the given ABI, which must be at
+// least [MinABI]. The caller restricts a thread with it and closes it.
+func New(abi int, l Layout) (fd int, err error) {
+	if abi < MinABI {
+		return -1, fmt.Errorf("landlock ABI %d is older than %d: %w", abi, MinABI, syscall.ENOSYS)
+	}
+	access := func(r Rights) landlock.AccessFSSet { return landlock.AccessFSSet(r & handled(abi)) }
+	rules := []landlock.Rule{
+		landlock.PathAccess(access(Writable(abi)), l.Writable...),
+		landlock.PathAccess(access(device(abi)), DeviceFiles()...).IgnoreIfMissing(),
+		landlock.PathAccess(access(Terminals(abi)), "/dev/pts").IgnoreIfMissing(),
+	}
+	if l.HostDevices {
+		tops, err := topLevel("/")
+		if err != nil {
+			return -1, err
+		}
+		rules = append(rules,
+			landlock.PathAccess(access(readDir), "/"),
+			landlock.PathAccess(access(readable()), tops.dirs...).IgnoreIfMissing(),
+			landlock.PathAccess(access(readFile|execute), tops.files...).IgnoreIfMissing())
+	} else {
+		rules = append(rules, landlock.PathAccess(access(readable()), "/"))
+	}
+	options := []any{access(handled(abi))}
+	if s := scopes(abi); s != 0 {
+		options = append(options, landlock.ScopedSet(s))
+	}
+	if l.ConnectPort != 0 {
+		options = append(options, landlock.AccessNetSet(unix.LANDLOCK_ACCESS_NET_CONNECT_TCP|unix.LANDLOCK_ACCESS_NET_BIND_TCP))
+		rules = append(rules, landlock.ConnectTCP(l.ConnectPort))
+	}
+	config, err := landlock.NewConfig(options...)
+	if err != nil {
+		return -1, fmt.Errorf("configure landlock: %w", err)
+	}
+	fd, _, err = config.NewRulesetFD(rules...)
+	if err != nil {
+		return -1, fmt.Errorf("create landlock rule set: %w", err)
+	}
+	return fd, nil
+}
+
+// NewScope returns a rule set that restricts nothing but signals: a process
+// in it can signal only processes that descend from it. It needs [ScopeABI].
+func NewScope() (fd int, err error) {
+	config, err := landlock.NewConfig(landlock.ScopedSet(scopeSignal))
+	if err != nil {
+		return -1, fmt.Errorf("configure landlock scope: %w", err)
+	}
+	fd, _, err = config.NewRulesetFD()
+	if err != nil {
+		return -1, fmt.Errorf("create landlock scope: %w", err)
+	}
+	return fd, nil
+}
+
+// entries are directory entries by kind.
+type entries struct{ dirs, files []string }
+
+// topLevel lists dir without "dev". Links are skipped: access is judged at
+// their targets.
+func topLevel(dir string) (entries, error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return entries{}, fmt.Errorf("list %s: %w", dir, err)
+	}
+	var e entries
+	for _, entry := range list {
+		path := filepath.Join(dir, entry.Name())
+		switch {
+		case path == "/dev" || entry.Type()&os.ModeSymlink != 0:
+		case entry.IsDir():
+			e.dirs = append(e.dirs, path)
+		case entry.Type().IsRegular():
+			e.files = append(e.files, path)
+		}
+	}
+	return e, nil
+}
+
+// PathBeneath is struct landlock_path_beneath_attr: packed, 12 bytes. It is
+// used where a rule can only be added by a child, for a directory that exists
+// in its mount namespace alone.
+type PathBeneath struct {
+	access [2]uint32
+	Parent int32 // O_PATH descriptor of the directory
+}
+
+// NewPathBeneath returns a rule whose directory is still to be filled in.
+func NewPathBeneath(r Rights) *PathBeneath {
+	p := &PathBeneath{}
+	*(*[8]byte)(unsafe.Pointer(&p.access)) = *(*[8]byte)(unsafe.Pointer(&r))
+	return p
+}

@@ -1,0 +1,78 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// request is struct seccomp_notif (linux/seccomp.h).
+type request struct {
+	id    uint64
+	pid   uint32 // a thread id, seen from our pid namespace
+	flags uint32
+	nr    int32
+	arch  uint32
+	ip    uint64
+	args  [6]uint64
+}
+
+// response is struct seccomp_notif_resp.
+type response struct {
+	id    uint64
+	val   int64
+	errno int32 // negative
+	flags uint32
+}
+
+// The ioctls of a listener, from the sizes above.
+const (
+	ioctlReceive = 0xc0502100
+	ioctlSend    = 0xc0182101
+	ioctlValid   = 0x40082102
+)
+
+// listener is the descriptor that notifications arrive on.
+type listener int
+
+// receive blocks for the next notification.
+func (l listener) receive() (*request, error) {
+	for {
+		r := new(request)
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(l), ioctlReceive, uintptr(unsafe.Pointer(r)))
+		switch {
+		case errno == 0:
+			return r, nil
+		// ENOENT: the caller was killed before we looked.
+		case errno == unix.EINTR || errno == unix.ENOENT:
+		default:
+			return nil, fmt.Errorf("receive notification: %w", errno)
+		}
+	}
+}
+
+// send answers a request. ENOENT means that the caller is gone, which is not
+// our concern.
+func (l listener) send(id uint64, val int64, err error) {
+	resp := response{id: id, val: val}
+	if err != nil {
+		var errno syscall.Errno
+		if !errors.As(err, &errno) || errno == 0 {
+			errno = unix.EPERM
+		}
+		resp.val, resp.errno = 0, -int32(errno)
+	}
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(l), ioctlSend, uintptr(unsafe.Pointer(&resp)))
+}
+
+// check fails if the caller of request id is gone. Its pid may then belong to
+// another process, and whatever was read or opened by pid is not to be used.
+func (l listener) check(id uint64) error {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(l), ioctlValid, uintptr(unsafe.Pointer(&id))); errno != 0 {
+		return unix.EINTR
+	}
+	return nil
+}

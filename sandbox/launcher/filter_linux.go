@@ -1,0 +1,74 @@
+package launcher
+
+import (
+	"github.com/steerable-go/sidecar/sandbox/internal/seccomp"
+	"github.com/steerable-go/sidecar/sandbox/internal/supervisor"
+	"github.com/steerable-go/sidecar/sandbox/policy"
+)
+
+// namespaceSockets is the socket rule for a rung with namespaces.
+func (l *launch) namespaceSockets() seccomp.Sockets {
+	if l.policy.Pinnable() {
+		return seccomp.SocketsPrivate
+	}
+	return seccomp.SocketsOpen
+}
+
+// filter builds the filter and records which dimensions it carries. The
+// weakened build has none, and then claims none.
+func filter(m machine, o seccomp.Options) ([]seccomp.Instruction, policy.Dimension) {
+	if weakened(policy.DimKernel) {
+		return nil, 0
+	}
+	d := policy.DimKernel
+	if !weakened(policy.DimUnix) {
+		d |= policy.DimUnix
+	}
+	return seccomp.Build(m.arch, o), d
+}
+
+// namespaceSupervisor answers connect where namespaces do the rest. A private
+// network namespace holds nothing but what the command itself put there.
+func (l *launch) namespaceSupervisor(m machine, private []string) *supervisor.Supervisor {
+	return &supervisor.Supervisor{
+		Arch:     m.arch,
+		IP:       supervisor.IPAny,
+		Sockets:  l.socketDirs(private),
+		Abstract: l.policy.Pinnable() && !weakened(policy.DimEgress),
+	}
+}
+
+// common are the dimensions that every rung carries the same way: the
+// environment was scrubbed, descriptors are closed before exec, limits are
+// set by the child.
+func common() policy.Dimension {
+	var d policy.Dimension
+	for _, one := range []policy.Dimension{policy.DimEnvironment, policy.DimDescriptors, policy.DimLimits} {
+		if !weakened(one) {
+			d |= one
+		}
+	}
+	return d
+}
+
+// unless returns d, or nothing if d is weakened.
+func unless(d policy.Dimension) policy.Dimension {
+	if weakened(d) {
+		return 0
+	}
+	return d
+}
+
+// namespaceDimensions are what the mounts and namespaces of a rung carry.
+func (l *launch) namespaceDimensions() policy.Dimension {
+	d := common()
+	for _, one := range []policy.Dimension{
+		policy.DimWrites, policy.DimProtect, policy.DimReadDeny, policy.DimMetadata, policy.DimSignals, policy.DimLeftovers,
+	} {
+		d |= unless(one)
+	}
+	if l.policy.Pinnable() {
+		d |= unless(policy.DimEgress)
+	}
+	return d
+}

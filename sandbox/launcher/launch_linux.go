@@ -1,0 +1,243 @@
+package launcher
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/steerable-go/sidecar/sandbox/internal/mount"
+	"github.com/steerable-go/sidecar/sandbox/internal/ruleset"
+	"github.com/steerable-go/sidecar/sandbox/internal/seccomp"
+	"github.com/steerable-go/sidecar/sandbox/policy"
+)
+
+// errUnsupported says that a rung cannot work on this kernel. With --backend
+// auto the next one is tried.
+var errUnsupported = errors.New("not available here")
+
+// machine is what the rungs need to know of the running system.
+type machine struct {
+	arch seccomp.Arch
+	abi  int // Landlock's, 0 without
+}
+
+// run confines and runs the command with the first rung that works. A rung is
+// given up only while nothing of the command has run.
+func (l *launch) run() (int, error) {
+	// The parent-death signal of children follows the thread that made them
+	// (golang/go#27505). While packages initialise this is the main thread,
+	// which lives as long as the process.
+	runtime.LockOSThread()
+	arch, ok := seccomp.ArchOf(runtime.GOARCH)
+	if !ok {
+		return 0, &wrapperError{what: "no system call table for " + runtime.GOARCH}
+	}
+	m := machine{arch: arch, abi: ruleset.ABI()}
+	if !weakened(policy.DimDescriptors) {
+		if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+			return 0, &wrapperError{what: "close descriptors", err: err}
+		}
+	}
+	if err := l.openScript(); err != nil {
+		return 0, err
+	}
+	if err := l.checkSocket(); err != nil {
+		return 0, err
+	}
+	var failures []string
+	for _, rung := range rungs() {
+		if l.command.Backend != policy.BackendAuto && l.command.Backend != rung.name {
+			continue
+		}
+		code, err := l.attempt(m, rung)
+		var start *startError
+		if !errors.As(err, &start) {
+			return code, err
+		}
+		failures = append(failures, rung.name+": "+start.Error())
+	}
+	if failures == nil {
+		failures = []string{"backend " + l.command.Backend + " does not exist here"}
+	}
+	return 0, &wrapperError{what: strings.Join(failures, "; ")}
+}
+
+// rung is one step of the ladder.
+type rung struct {
+	name  string
+	start func(*launch, machine) (*session, error)
+}
+
+func rungs() []rung {
+	return []rung{
+		{policy.BackendBwrap, (*launch).startBwrap},
+		{policy.BackendNative, (*launch).startNative},
+		{policy.BackendLandlock, (*launch).startLandlock},
+	}
+}
+
+// startError is a rung that did not come up. The command has not run.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
+// attempt runs the command with one rung.
+func (l *launch) attempt(m machine, r rung) (int, error) {
+	s, err := r.start(l, m)
+	if err != nil {
+		return 0, &startError{err: err}
+	}
+	defer s.close()
+	if err := s.handshake(); err != nil {
+		s.abandon()
+		return 0, err
+	}
+	if err := l.checkReport(policy.Assess(r.name, m.abi, s.applied, l.policy)); err != nil {
+		s.abandon()
+		return 0, err
+	}
+	return s.serve()
+}
+
+// checkSocket demands that the unix socket of a pinned endpoint exists, so
+// that a missing proxy is a clear failure and not a refused connection.
+func (l *launch) checkSocket() error {
+	path := l.policy.Egress.Socket
+	if path == "" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return &wrapperError{what: "egress socket", err: err}
+	}
+	if info.Mode()&os.ModeSocket == 0 {
+		return &wrapperError{what: "egress socket " + path + " is not a socket"}
+	}
+	return nil
+}
+
+// plan lays out the file system of the namespace rungs and makes the hooks
+// directories that a repository lacks.
+func (l *launch) plan() (mount.Plan, error) {
+	p := l.policy
+	if weakened(policy.DimProtect) {
+		p.Unprotected = true
+	}
+	if weakened(policy.DimReadDeny) {
+		p.ReadDeny = nil
+	}
+	if !p.Unprotected {
+		for _, protected := range policy.ProtectedPaths(p.Roots, p.GitDirs) {
+			if protected.Create {
+				if err := os.Mkdir(protected.Path, 0o755); err != nil && !errors.Is(err, os.ErrExist) { //nolint:gosec // the mode git itself gives it
+					return mount.Plan{}, &wrapperError{what: "make hooks directory", err: err}
+				}
+			}
+		}
+	}
+	temp, _ := policy.Lookup(l.env, "TMPDIR")
+	h := mount.Host{TempDir: temp, IsDir: isDir}
+	if p.Egress.Mode == policy.EgressOpen || p.Egress.Mode == policy.EgressListed {
+		h.Resolver = resolver()
+	}
+	plan := mount.New(p, h)
+	if weakened(policy.DimWrites) || weakened(policy.DimMetadata) {
+		plan.RootWritable = true
+	}
+	if plan.Hides(l.cwd, l.writable()) {
+		return mount.Plan{}, &wrapperError{what: "working directory " + l.cwd + " is not visible inside the sandbox"}
+	}
+	return plan, nil
+}
+
+// resolver is the real path of resolv.conf, which may be a link into /run.
+func resolver() string {
+	link, err := os.Readlink("/etc/resolv.conf")
+	if err != nil {
+		return ""
+	}
+	if !strings.HasPrefix(link, "/") {
+		link = "/etc/" + link
+	}
+	var buf [unix.PathMax]byte
+	fd, err := unix.Open(link, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = unix.Close(fd) }()
+	n, err := unix.Readlink("/proc/self/fd/"+itoa(fd), buf[:])
+	if err != nil {
+		return ""
+	}
+	return string(buf[:n])
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// writable are the directories of the policy that a command may write.
+func (l *launch) writable() []string { return slices.Concat(l.policy.Roots, l.policy.GitDirs) }
+
+// privateDirs are the writable directories of a namespace rung that exist in
+// its mount namespace alone.
+func privateDirs(plan mount.Plan) []string {
+	if len(plan.Private) == 0 {
+		return []string{"/dev/shm"}
+	}
+	return []string{"/tmp", "/var/tmp", "/dev/shm"}
+}
+
+// socketDirs are the directories whose unix sockets belong to the command.
+// The whole file system is none, however writable it is: sockets of other
+// processes lie in it.
+func (l *launch) socketDirs(private []string) []string {
+	if weakened(policy.DimUnix) {
+		return []string{"/"}
+	}
+	dirs := slices.Concat(l.writable(), private)
+	return slices.DeleteFunc(dirs, func(dir string) bool { return dir == "/" })
+}
+
+// find resolves the command's name as execvp would, in env's PATH.
+func find(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	path, ok := policy.Lookup(env, "PATH")
+	if !ok {
+		path = "/usr/local/bin:/usr/bin:/bin"
+	}
+	found := error(syscall.ENOENT)
+	for dir := range strings.SplitSeq(path, ":") {
+		if dir == "" {
+			dir = "."
+		}
+		candidate := dir + "/" + name
+		info, err := os.Stat(candidate)
+		switch {
+		case err != nil || info.IsDir():
+		case unix.Access(candidate, unix.X_OK) != nil:
+			found = syscall.EACCES
+		default:
+			return candidate, nil
+		}
+	}
+	return "", commandFailure(name, found)
+}
+
+// commandFailure gives a failed exec the status a shell gives it.
+func commandFailure(name string, err error) error {
+	code := exitNotExec
+	if errors.Is(err, syscall.ENOENT) {
+		code, err = exitNotFound, errors.New("command not found")
+	}
+	return &commandError{name: name, code: code, err: err}
+}

@@ -1,0 +1,146 @@
+package launcher
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/steerable-go/sidecar/sandbox/policy"
+)
+
+// run carries out one of the early verbs and returns the exit status.
+func run(v verb, args, environ []string) int {
+	switch v {
+	case verbInner:
+		return inner(environ)
+	case verbOld:
+		args = translate(args)
+	case verbExec:
+	}
+	l, err := prepare(args, environ)
+	if err != nil {
+		return failed(err)
+	}
+	code, err := l.run()
+	if err != nil {
+		return failed(err)
+	}
+	return code
+}
+
+// translate turns the reference's flags (--root, --network, --) into ours.
+// There, network is a switch, /tmp is writable whatever the roots are, and
+// nothing inside a root is protected.
+func translate(args []string) []string {
+	out := []string{
+		"--backend", policy.BackendLandlock, "--protect=off", "--caches", "host",
+		"--root", "/tmp", "--root", "/var/tmp",
+	}
+	for i, arg := range args {
+		switch arg {
+		case "--network":
+			out = append(out, "--network", "on")
+		case "--":
+			return append(out, args[i:]...)
+		default:
+			out = append(out, arg)
+		}
+	}
+	return out
+}
+
+// launch is one command on its way into the sandbox.
+type launch struct {
+	command policy.Command
+	policy  policy.Policy
+	environ []string // of the launcher
+	env     []string // of the command, before a rung adjusts it
+	cwd     string
+	script  int // descriptor of the script, -1 if there is none
+}
+
+// prepare reads the command line and checks everything that does not depend on
+// a rung.
+func prepare(args, environ []string) (*launch, error) {
+	command, err := policy.ParseArgs(args)
+	if err != nil {
+		return nil, err
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, &wrapperError{what: "working directory", err: err}
+	}
+	home, _ := policy.Lookup(environ, "HOME")
+	command.Config.Home, command.Config.Dir = home, cwd
+	p, err := policy.New(command.Config)
+	if err != nil {
+		return nil, err
+	}
+	l := &launch{command: command, policy: p, environ: environ, cwd: cwd, script: -1}
+	l.env = policy.Scrub(environ, p)
+	if weakened(policy.DimEnvironment) {
+		l.env = slices.Clone(environ)
+	}
+	return l, nil
+}
+
+// wrapperError is a failure of the launcher.
+type wrapperError struct {
+	what string
+	err  error
+}
+
+func (e *wrapperError) Error() string {
+	if e.err == nil {
+		return e.what
+	}
+	return e.what + ": " + e.err.Error()
+}
+
+func (e *wrapperError) Unwrap() error { return e.err }
+
+// commandError is a command that could not be executed: its own failure, with
+// a shell's exit status.
+type commandError struct {
+	name string
+	code int
+	err  error
+}
+
+func (e *commandError) Error() string { return e.name + ": " + e.err.Error() }
+func (e *commandError) Unwrap() error { return e.err }
+
+// failed prints the one line of a failure and returns the exit status.
+func failed(err error) int {
+	complain(err.Error())
+	var command *commandError
+	if errors.As(err, &command) {
+		return command.code
+	}
+	return exitWrapper
+}
+
+// line is text made fit for one line: what a path or a kernel put into an
+// error message must not start a second one.
+func line(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, strings.TrimSpace(text))
+}
+
+// checkReport refuses to go on below what was required and prints the report
+// if it was asked for. Nothing of the command has run when it is called.
+func (l *launch) checkReport(r policy.Report) error {
+	if r.Enforcement < l.command.Require {
+		return &wrapperError{what: "enforcement is " + r.Enforcement.String() + ", " +
+			l.command.Require.String() + " is required (not enforced: " + strings.Join(r.NotEnforced, ", ") + ")"}
+	}
+	if l.command.JSON {
+		report(append(r.AppendJSON(nil), '\n'))
+	}
+	return nil
+}

@@ -1,0 +1,274 @@
+package launcher
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/steerable-go/sidecar/sandbox/internal/spawn"
+	"github.com/steerable-go/sidecar/sandbox/internal/supervisor"
+	"github.com/steerable-go/sidecar/sandbox/policy"
+)
+
+// Messages on the control socket, by their first byte. One that starts with
+// spawn.FailureTag is a failed step of a prepared child.
+//
+//	child → launcher   'L' + descriptor   a listener on the pinned port
+//	                   'R' [+ descriptor] ready; the notification listener
+//	                   'F' errno step     failure of the inner stage
+//	launcher → child   one byte           go on
+//
+// The kernel adds the sender's pid to every message (SCM_CREDENTIALS).
+const (
+	tagListener = 'L'
+	tagReady    = 'R'
+	tagFailure  = 'F'
+)
+
+// session is a started child and what is needed to serve it.
+type session struct {
+	pid     int // our child: guardian, init of the namespaces, or bwrap
+	control int // our end of the control socket, -1 once closed
+	program *spawn.Program
+	applied policy.Dimension
+
+	supervisor *supervisor.Supervisor // nil if nothing is suspended
+	relay      *relay                 // nil without a pinned endpoint to carry
+
+	notify  int // listener of the filter, -1 for none
+	command int // pid of the command in our pid namespace
+	pidfd   int
+	stderr  int    // pipe with the words of bwrap, -1 for none
+	temp    string // private temporary directory to remove, "" for none
+}
+
+func newSession(pid, control int, program *spawn.Program) *session {
+	return &session{pid: pid, control: control, program: program, notify: -1, pidfd: -1, stderr: -1}
+}
+
+// proceed lets the child go on.
+func (s *session) proceed() error {
+	if _, err := unix.SendmsgN(s.control, []byte{0}, nil, nil, unix.MSG_NOSIGNAL); err != nil {
+		return &startError{err: err}
+	}
+	return nil
+}
+
+// handshake receives messages until the child is ready. Every error is a
+// startError: nothing of the command has run.
+func (s *session) handshake() error {
+	for {
+		m, err := s.receive()
+		if err != nil {
+			return &startError{err: err}
+		}
+		switch m.tag() {
+		case tagListener:
+			if s.relay == nil || m.fd < 0 {
+				return &startError{err: errors.New("unexpected listener")}
+			}
+			s.relay.listeners = append(s.relay.listeners, m.fd)
+		case tagReady:
+			s.notify, s.command = m.fd, m.pid
+			if (s.supervisor != nil) != (s.notify >= 0) {
+				return &startError{err: errors.New("the filter has no listener")}
+			}
+			s.pidfd, err = unix.PidfdOpen(s.command, 0)
+			if err != nil {
+				return &startError{err: err}
+			}
+			return nil
+		default:
+			return &startError{err: s.failure(m)}
+		}
+	}
+}
+
+// failure explains a message that ends the start, or its absence.
+func (s *session) failure(m message) error {
+	if f := s.decode(m.data); f != nil {
+		return f
+	}
+	if said := s.said(); said != "" {
+		return errors.New(said)
+	}
+	return errors.New("ended before it was ready")
+}
+
+// decode reads a failure message of either form, nil if b is none.
+func (s *session) decode(b []byte) *spawn.StepError {
+	if s.program != nil {
+		if f, ok := s.program.Failure(b); ok {
+			return f
+		}
+	}
+	if len(b) > 0 && b[0] == tagFailure {
+		errno, step, _ := strings.Cut(string(b[1:]), " ")
+		n, _ := strconv.Atoi(errno)
+		return &spawn.StepError{Step: step, Errno: syscall.Errno(n)}
+	}
+	return nil
+}
+
+// said returns the last line that bwrap wrote, "" if there is none.
+func (s *session) said() string {
+	if s.stderr < 0 {
+		return ""
+	}
+	var b [4096]byte
+	_ = unix.SetNonblock(s.stderr, true)
+	n, err := unix.Read(s.stderr, b[:])
+	if err != nil || n <= 0 {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(b[:n])), "\n")
+	return lines[len(lines)-1]
+}
+
+// message is one received datagram.
+type message struct {
+	data []byte
+	fd   int // -1 for none
+	pid  int
+}
+
+func (m message) tag() byte {
+	if len(m.data) == 0 {
+		return 0
+	}
+	return m.data[0]
+}
+
+// receive reads one message. End of file gives an empty one.
+func (s *session) receive() (message, error) {
+	data, oob := make([]byte, 512), make([]byte, 256)
+	for {
+		n, oobn, _, _, err := unix.Recvmsg(s.control, data, oob, unix.MSG_CMSG_CLOEXEC)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil && !errors.Is(err, unix.ECONNRESET) {
+			return message{}, err
+		}
+		m := message{data: data[:max(n, 0)], fd: -1}
+		return m, m.attachments(oob[:max(oobn, 0)])
+	}
+}
+
+// attachments reads descriptors and credentials.
+func (m *message) attachments(oob []byte) error {
+	list, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		switch list[i].Header.Type {
+		case unix.SCM_RIGHTS:
+			fds, err := unix.ParseUnixRights(&list[i])
+			if err != nil || len(fds) != 1 {
+				return errors.Join(errors.New("descriptors in a control message"), err)
+			}
+			if m.fd, err = own(fds[0]); err != nil {
+				return err
+			}
+		case unix.SCM_CREDENTIALS:
+			cred, err := unix.ParseUnixCredentials(&list[i])
+			if err != nil {
+				return err
+			}
+			m.pid = int(cred.Pid)
+		}
+	}
+	return nil
+}
+
+// abandon ends a child that must not go on: it never gets its go-ahead.
+func (s *session) abandon() {
+	_ = unix.Close(s.control)
+	s.control = -1
+	_ = unix.Kill(s.pid, unix.SIGKILL)
+	_, _ = s.wait()
+}
+
+// wait waits for our child, then ends and reaps everything that was left to
+// us, so that no process of the call is alive when its status is known.
+func (s *session) wait() (unix.WaitStatus, error) {
+	status, err := waitFor(s.pid)
+	if err != nil {
+		return 0, err
+	}
+	reapOrphans()
+	return status, nil
+}
+
+func waitFor(pid int) (unix.WaitStatus, error) {
+	for {
+		var status unix.WaitStatus
+		_, err := unix.Wait4(pid, &status, 0, nil)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		return status, err
+	}
+}
+
+// reapOrphans kills and reaps the processes that were re-parented to us as
+// their subreaper. With a guardian or a pid namespace there are only its
+// remains: the init of bwrap's namespaces, or a command whose guardian was
+// killed.
+func reapOrphans() {
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil)
+		switch {
+		case errors.Is(err, unix.EINTR) || err == nil && pid > 0:
+			continue
+		case err != nil:
+			return // ECHILD: none left
+		}
+		killed := false
+		for _, child := range children() {
+			killed = unix.Kill(child, unix.SIGKILL) == nil || killed
+		}
+		if !killed {
+			return
+		}
+		_, _ = unix.Wait4(-1, &status, 0, nil)
+	}
+}
+
+// children lists the children of all our threads.
+func children() []int {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, task := range tasks {
+		list, err := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
+		if err != nil {
+			continue
+		}
+		for field := range strings.FieldsSeq(string(list)) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// close releases what the session holds. The process exits soon after; only
+// the temporary directory would outlive it.
+func (s *session) close() {
+	removeTemp(s.temp)
+	for _, fd := range []int{s.control, s.notify, s.pidfd, s.stderr} {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
