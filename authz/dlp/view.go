@@ -1,0 +1,183 @@
+package dlp
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// ellipsis is the middle of a mask. No pattern lets it into a value, and NFKC,
+// which would turn it into three full stops, must leave it alone.
+const ellipsis = "…"
+
+// normalized returns the text in form NFKC without characters that cannot be
+// seen. It returns the text itself, and does no work, if that is ASCII.
+func normalized(text string) string {
+	if ascii(text) {
+		return text
+	}
+	visible := text
+	if strings.ContainsFunc(text, invisible) {
+		visible = strings.Map(func(r rune) rune {
+			if invisible(r) {
+				return -1
+			}
+			return r
+		}, text)
+	}
+	if !strings.Contains(visible, ellipsis) {
+		return norm.NFKC.String(visible)
+	}
+	parts := strings.Split(visible, ellipsis)
+	for i, p := range parts {
+		parts[i] = norm.NFKC.String(p)
+	}
+	return strings.Join(parts, ellipsis)
+}
+
+// ascii looks at eight bytes at a time, which the compiler makes one load,
+// because nearly every text is ASCII and this is all that the reading costs
+// then.
+func ascii(s string) bool {
+	for ; len(s) >= 8; s = s[8:] {
+		eight := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		if eight&0x8080808080808080 != 0 {
+			return false
+		}
+	}
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// invisible reports whether r shows nothing: format characters, such as the
+// zero-width space and the marks of text direction, and the characters that
+// Unicode lets a renderer ignore.
+func invisible(r rune) bool {
+	return r >= utf8.RuneSelf && (unicode.Is(unicode.Cf, r) ||
+		unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r))
+}
+
+// percentDecoded replaces every %XX by its byte, and leaves what is no escape.
+// A text without escapes is returned as it is.
+func percentDecoded(text string) string {
+	var out strings.Builder
+	done := 0
+	for i := 0; ; i++ {
+		next := strings.IndexByte(text[i:], '%')
+		if next < 0 {
+			break
+		}
+		i += next
+		if b, ok := unhex(text[min(i+1, len(text)):min(i+3, len(text))]); ok {
+			out.WriteString(text[done:i])
+			out.WriteByte(b)
+			i += 2
+			done = i + 1
+		}
+	}
+	if done == 0 {
+		return text
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+func unhex(s string) (byte, bool) {
+	var b [1]byte
+	if len(s) != 2 {
+		return 0, false
+	}
+	_, err := hex.Decode(b[:], []byte(s))
+	return b[0], err == nil
+}
+
+// The shortest token that is looked for has twenty bytes, which base64 makes
+// twenty-seven. Three fewer leave room for a run that begins in the middle.
+const minEncoded = 24
+
+// alphabet gives the value of each digit of base64 in either alphabet, 64 for
+// other bytes.
+type alphabet [256]byte
+
+func newAlphabet() *alphabet {
+	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	var a alphabet
+	for i := range a {
+		a[i] = 64
+	}
+	for i := range len(digits) {
+		a[digits[i]] = byte(i)
+	}
+	a['-'], a['_'] = a['+'], a['/']
+	return &a
+}
+
+// encoded calls visit with every run of base64 digits that may hide something,
+// and what it hides. It looks first at the last byte that a run must have, and
+// from there backwards, so that most of a text is never looked at.
+func (a *alphabet) encoded(text string, visit func(lo, hi int, hidden string)) {
+	for lo := 0; lo+minEncoded <= len(text); {
+		hi := lo + minEncoded
+		p := hi - 1
+		for p >= lo && a[text[p]] != 64 {
+			p--
+		}
+		if p >= lo {
+			lo = p + 1
+			continue
+		}
+		for hi < len(text) && a[text[hi]] != 64 {
+			hi++
+		}
+		if hidden, ok := a.decode(text[lo:hi]); ok {
+			visit(lo, hi, hidden)
+		}
+		lo = hi + 1
+	}
+}
+
+// decode reads a run as base64 or hexadecimal. It gives up unless the first
+// bytes are printable: random ones are not, and names and paths in a text
+// decode to random bytes.
+func (a *alphabet) decode(run string) (string, bool) {
+	if b, err := hex.DecodeString(run); err == nil {
+		if printable(b[:6]) {
+			return string(b), true
+		}
+	}
+	var head [6]byte
+	for i := range 2 {
+		var n uint32
+		for j := range 4 {
+			n = n<<6 | uint32(a[run[4*i+j]])
+		}
+		head[3*i], head[3*i+1], head[3*i+2] = byte(n>>16), byte(n>>8), byte(n)
+	}
+	if !printable(head[:]) {
+		return "", false
+	}
+	std := strings.NewReplacer("-", "+", "_", "/").Replace(run)
+	if len(std)%4 == 1 {
+		std = std[:len(std)-1] // no encoder makes such a tail
+	}
+	b, err := base64.RawStdEncoding.DecodeString(std)
+	return string(b), err == nil
+}
+
+func printable(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
