@@ -91,11 +91,11 @@ type facts struct {
 func (g *Gate) facts(req Request) facts {
 	f := facts{req: req, parses: true}
 	f.command, _ = req.command()
-	if f.command != "" {
-		f.parses = g.opts.Matcher.Parses(f.command)
-	}
 	if g.opts.Mode == GateOff {
 		return f
+	}
+	if f.command != "" {
+		f.parses = g.opts.Matcher.Parses(f.command)
 	}
 	if g.store != nil {
 		f.store = g.store.file.load()

@@ -295,8 +295,11 @@ func TestAutoMode(t *testing.T) {
 func TestHostModeWithoutAHostDenies(t *testing.T) {
 	f := newFixture(t)
 	f.opts.Host = nil
-	if v := f.gate().Check(approvals.Request{Tool: "read_file"}); v.Outcome != approvals.OutcomeDeny || v.Reason != approvals.ReasonNoApprover {
-		t.Errorf("Check = %+v, want a denial", v)
+	for _, mustAsk := range []bool{false, true} {
+		v := f.gate().Check(approvals.Request{Tool: "read_file", MustAsk: mustAsk})
+		if v.Outcome != approvals.OutcomeDeny || v.Reason != approvals.ReasonNoApprover {
+			t.Errorf("must ask %v: %+v, want a denial", mustAsk, v)
+		}
 	}
 }
 

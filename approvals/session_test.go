@@ -49,9 +49,10 @@ func TestSessionForgetsTheLeastUsedChat(t *testing.T) {
 	if got := sessionOutcome(cache, "0"); got != approvals.ReasonSession { // used again: now the youngest
 		t.Fatalf("chat 0 of 64 is forgotten: %s", got)
 	}
+	inSession(t, cache, "1", approvals.AllowForSession) // an answer is a use too
 	inSession(t, cache, "64", approvals.AllowForSession)
 	for chat, want := range map[string]approvals.Reason{
-		"0": approvals.ReasonSession, "1": approvals.ReasonHeadless, "2": approvals.ReasonSession, "64": approvals.ReasonSession,
+		"0": approvals.ReasonSession, "1": approvals.ReasonSession, "2": approvals.ReasonHeadless, "3": approvals.ReasonSession, "64": approvals.ReasonSession,
 	} {
 		if got := sessionOutcome(cache, chat); got != want {
 			t.Errorf("chat %s: %s, want %s", chat, got, want)

@@ -232,36 +232,3 @@ func TestStoreIsSafeForConcurrentUse(t *testing.T) {
 		t.Errorf("%d answers, want 20", got)
 	}
 }
-
-func FuzzStore(f *testing.F) {
-	for _, seed := range []string{
-		`{"bash":"deny_always"}`, `{"a":"allow_always","a":"deny_always"}`, `{"a":1,"b":[{}]}`, `{`, ``, `[]`, "{\"\xff\":1}", `{"\ud800":"deny_always"}`,
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		path := filepath.Join(t.TempDir(), "approvals.json")
-		write(t, path, string(raw))
-		s := approvals.OpenStore(path, at)
-		before, problems := s.List(), s.Check()
-		if err := s.Set(t.Context(), "new category", deny); err != nil {
-			t.Fatal(err)
-		}
-		after := s.List()
-		want := []approvals.StoredAnswer{{"new category", deny}}
-		for _, a := range before {
-			if a.Category != "new category" {
-				want = append(want, a)
-			}
-		}
-		sortAnswers(want)
-		sortAnswers(after)
-		if diff := cmp.Diff(want, after); diff != "" {
-			t.Errorf("answers of %q after a write (-want +got):\n%s", raw, diff)
-		}
-		// Whatever was wrong is still reported: in the file, or set aside.
-		if got := s.Check(); len(got) < len(problems)-1 || len(problems) == 1 && len(got) == 0 && problems[0].Tool != "new category" {
-			t.Errorf("problems of %q: %v became %v", raw, problems, got)
-		}
-	})
-}

@@ -37,6 +37,7 @@ func newWorkspace(t *testing.T) workspace {
 		"link-inside":   "src/deep/file.go",
 		"link-secret":   ".env",
 		"link-hooks":    ".git/hooks",
+		"link-tasks":    ".vscode",
 		"link-dangling": filepath.Join(w.outside, "not-there-yet"),
 		"link-loop":     "link-loop",
 		"link-new":      "src/new.go",
@@ -126,6 +127,7 @@ func TestWorkspacePaths(t *testing.T) {
 		{".git/hooks/pre-commit", false, false},
 		{"link-hooks/pre-commit", false, false},
 		{".vscode/tasks.json", true, false},
+		{"link-tasks/tasks.json", true, false},
 		{".github/workflows/ci.yml", false, false},
 	} {
 		for tool, want := range map[string]bool{
