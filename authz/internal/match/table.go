@@ -2,6 +2,8 @@ package match
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -113,11 +115,8 @@ func (b *builder) single(e entry) {
 func (b *builder) build(table *[1 << 16]byte) []bucket {
 	buckets := []bucket{{}, {digits: true}}
 	known := map[notices]int{{digits: true}: onlyDigits}
-	for p := range len(table) {
-		n := b.pairs[uint16(p)]
-		if n == nil {
-			continue
-		}
+	for _, p := range slices.Sorted(maps.Keys(b.pairs)) {
+		n := b.pairs[p]
 		key := notices{string(n.entries), n.digits, n.dots}
 		at, ok := known[key]
 		if !ok {
