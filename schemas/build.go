@@ -286,7 +286,7 @@ func (b *builder) union(doc map[string]any, at place) (*node, error) {
 
 // join adds an alternative that accepts other types than u does.
 func (u *node) join(n *node, at place) error {
-	if u.kinds&n.kinds != 0 || u.kinds&kindNumber != 0 && n.kinds&kindNumber != 0 {
+	if u.kinds&n.kinds != 0 {
 		return at.unsupported(u.keyword)
 	}
 	u.kinds |= n.kinds

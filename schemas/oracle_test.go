@@ -107,6 +107,7 @@ func corpus() []string {
 			strings.Repeat(`{"a":`, depth)+"1"+strings.Repeat("}", depth),
 			strings.Repeat("[", depth))
 	}
+	texts = append(texts, "["+strings.Repeat(`[1],{"a":1},`, MaxDepth)+"0]")
 	// Strings of every length around the eight bytes that are read at once,
 	// each with each special byte at each place.
 	for n := range 20 {

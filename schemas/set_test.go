@@ -73,13 +73,15 @@ func TestErrorsHideValues(t *testing.T) {
 						t.Fatalf("%s: %v", name, e)
 					}
 				}
-				value := append(append(bytes.Clone(instance[:k+1]), `"`+secret+`"`...), tail(instance[k+1:])...)
-				for _, e := range []error{set.Check(name, value), j.check(value)} {
-					if e != nil {
-						seen++
-					}
-					if e != nil && strings.Contains(e.Error(), secret) {
-						t.Fatalf("%s: %s: %v", name, value, e)
+				for _, value := range []string{`"` + secret + `"`, `-5712.25`} {
+					other := append(append(bytes.Clone(instance[:k+1]), value...), tail(instance[k+1:])...)
+					for _, e := range []error{set.Check(name, other), j.check(other)} {
+						if e != nil {
+							seen++
+						}
+						if e != nil && (strings.Contains(e.Error(), secret) || strings.Contains(e.Error(), "5712")) {
+							t.Fatalf("%s: %s: %v", name, other, e)
+						}
 					}
 				}
 			}
