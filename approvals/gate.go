@@ -171,14 +171,14 @@ func deny(reason Reason, kind Kind, message string) Verdict {
 	return Verdict{Outcome: OutcomeDeny, Kind: kind, Reason: reason, Message: message}
 }
 
-// denied looks for a denial: of the arguments, the safety stage, any rule, the
+// denied looks for a denial: for want of a command, by the safety stage, any rule, the
 // store, the session.
 func (g *Gate) denied(f facts) (Verdict, bool) {
 	req := f.req
 	if req.Shell && f.command == "" {
 		return deny(ReasonCommand, DenyOnce, fmt.Sprintf("argument '%s' must be a non-blank string", req.CommandParam)), true
 	}
-	if req.Severity == SeverityCritical && req.Critical == CriticalDeny {
+	if req.Severity == SeverityCritical && req.Critical != CriticalAsk && req.Critical != CriticalObserve {
 		return deny(ReasonCritical, DenyOnce, "the command is graded critical"), true
 	}
 	if r, ok := f.policy.value.find(EffectDeny, g.opts.Matcher, req.Tool, f.command); ok {

@@ -221,6 +221,7 @@ func TestCriticalCommands(t *testing.T) {
 		reason  approvals.Reason
 	}{
 		{"denied whatever is stored", approvals.CriticalDeny, approvals.GateHost, approvals.OutcomeDeny, approvals.ReasonCritical},
+		{"an unknown mode denies", approvals.CriticalMode(9), approvals.GateHost, approvals.OutcomeDeny, approvals.ReasonCritical},
 		{"denied without approvals", approvals.CriticalDeny, approvals.GateOff, approvals.OutcomeDeny, approvals.ReasonCritical},
 		{"asked whatever is stored", approvals.CriticalAsk, approvals.GateHost, approvals.OutcomeAsk, approvals.ReasonAsk},
 		{"nobody to ask when headless", approvals.CriticalAsk, approvals.GateAuto, approvals.OutcomeDeny, approvals.ReasonNoApprover},

@@ -69,10 +69,17 @@ func ask(ctx, asking context.Context, a Approver, req Request, timeout time.Dura
 			return answer(d, err), nil
 		}
 	}
+	return unanswered(ctx, timeout)
+}
+
+// unanswered is the decision about a question whose time is up, and an error
+// if that is because the turn has ended.
+func unanswered(ctx context.Context, timeout time.Duration) (Decision, error) {
 	if ctx.Err() != nil {
 		return Decision{Kind: DenyOnce}, fmt.Errorf("ask for approval: %w", context.Cause(ctx))
 	}
-	return timedOut(timeout), nil
+	seconds := strconv.FormatFloat(timeout.Seconds(), 'g', -1, 64)
+	return Decision{Kind: TimedOut, Reason: "approval request timed out after " + seconds + "s"}, nil
 }
 
 // answer turns what an approver returned in time into a decision.
@@ -93,11 +100,6 @@ func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, c
 	return context.WithTimeoutCause(ctx, timeout, ErrTimedOut)
 }
 
-func timedOut(timeout time.Duration) Decision {
-	seconds := strconv.FormatFloat(timeout.Seconds(), 'g', -1, 64)
-	return Decision{Kind: TimedOut, Reason: "approval request timed out after " + seconds + "s"}
-}
-
 // Resolve takes a call through the whole gate: what is stored decides, or a
 // person is asked and the answer is kept. The error is that of ctx; the
 // resolution denies then. Abort is a denial with Kind [Abort].
@@ -112,6 +114,12 @@ func (g *Gate) Resolve(ctx context.Context, req Request) (Resolution, error) {
 			return g.finish(req, Resolution{Verdict: v, Decision: Decision{Kind: v.Kind, Reason: v.Message}}), nil
 		}
 		req.SuggestedPrefix, req.Fingerprint = v.SuggestedPrefix, v.Fingerprint
+		if asking.Err() != nil { // while an equal question was open
+			d, err := unanswered(ctx, g.opts.Timeout)
+			res := g.answered(req, d)
+			res.Wait = g.opts.Now().Sub(start)
+			return g.end(req, res, err)
+		}
 		key := promptKey{req.ChatID, req.Category, v.Fingerprint}
 		busy := g.prompts.enter(key)
 		if busy == nil {
@@ -119,21 +127,9 @@ func (g *Gate) Resolve(ctx context.Context, req Request) (Resolution, error) {
 		}
 		select {
 		case <-busy: // the answer may be good for this call too
-			continue
 		case <-asking.Done():
 		}
-		d, err := ask(ctx, asking, nobody{}, req, g.opts.Timeout)
-		res := g.answered(req, d)
-		res.Wait = g.opts.Now().Sub(start)
-		return g.end(req, res, err)
 	}
-}
-
-// nobody is asked by a call whose time was up before its turn came.
-type nobody struct{}
-
-func (nobody) Ask(context.Context, Request) (Decision, error) {
-	return Decision{}, errors.New("bug: asked after the end")
 }
 
 // lead asks while this call holds the open question for its key.

@@ -193,6 +193,16 @@ func TestALateCallerAsksWithTheTimeItHasLeft(t *testing.T) {
 	})
 }
 
+func TestNegativeTimeoutAsksNobody(t *testing.T) {
+	f := newFixture(t)
+	f.opts.Timeout = -1
+	f.says(approvals.AllowOnce)
+	res, err := f.gate().Resolve(t.Context(), approvals.Request{Tool: "edit"})
+	if err != nil || res.Kind != approvals.TimedOut || res.Asked || len(f.host.asked) > 0 {
+		t.Errorf("%+v, %v, asked %d times; want it timed out at once", res, err, len(f.host.asked))
+	}
+}
+
 func TestCancelledTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDialog()

@@ -113,7 +113,10 @@ func (k *keeper) amended(d Decision) *Rule {
 	if d.Amendment == nil {
 		return nil
 	}
-	r := &Rule{k.req.Tool, d.Amendment.Effect, d.Amendment.CommandPrefix}
+	r := &Rule{Tool: k.req.Tool, CommandPrefix: d.Amendment.CommandPrefix}
+	if d.Amendment.Effect == EffectAllow { // any other value denies
+		r.Effect = EffectAllow
+	}
 	if len(r.CommandPrefix) == 0 && k.req.Shell && d.Kind.lasts() && !k.wholeTool {
 		r.CommandPrefix = k.req.SuggestedPrefix
 	}

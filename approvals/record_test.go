@@ -110,6 +110,11 @@ func TestRecord(t *testing.T) {
 			kept{stored: toolRule, policy: bashDenied},
 		},
 		{
+			"amendment of an unknown effect denies", status,
+			approvals.Decision{Kind: approvals.AllowOnce, Amendment: amend(approvals.Effect(9), "rm")},
+			kept{stored: prefix, policy: rmDenied},
+		},
+		{
 			"broad amendment", status,
 			approvals.Decision{Kind: approvals.AllowAlways, Amendment: amend(allow, "sh")},
 			kept{stored: because(once, "an allow for 'sh' is too broad to keep: sh runs any command")},
