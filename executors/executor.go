@@ -3,6 +3,7 @@ package executors
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/steerable-go/sidecar/protocol"
 )
@@ -57,7 +58,15 @@ type Call struct {
 	// object: then RawArguments holds what it sent, and the call must not run.
 	ArgumentsError string
 	RawArguments   string
+	// Facts are what [Inspect] found out about the call.
+	Facts Facts
+	// MustAsk, if not empty, is why only a person can allow the call.
+	MustAsk string
 }
+
+// ErrTurnCancelled is the cause with which a host's cancel ends a turn's
+// context.
+var ErrTurnCancelled = errors.New("cancelled by host request")
 
 // AbortError ends the turn: a person, or a limit, said so.
 type AbortError struct {

@@ -11,9 +11,6 @@ import (
 	"github.com/steerable-go/sidecar/protocol"
 )
 
-// ErrCancelled is the cause with which a host's cancel ends a turn's context.
-var ErrCancelled = errors.New(ReasonCancelled)
-
 // errDeadline is the cause of a turn that ran into its hard limit.
 var errDeadline = errors.New(ReasonDeadline)
 
@@ -30,8 +27,8 @@ type run struct {
 	repeats repeats
 }
 
-// Run runs one turn to its end. Cancel ctx with [ErrCancelled] as the cause to
-// stop it; it then ends as soon as the model and the tools let go. It never
+// Run runs one turn to its end. Cancel ctx with
+// [executors.ErrTurnCancelled] as the cause to stop it; it then ends as soon as the model and the tools let go. It never
 // panics on what a model or tool sends, and is called once for each Options.
 func Run(ctx context.Context, opts Options) Outcome {
 	r := &run{Options: opts, start: opts.Now(), softDue: opts.SoftTimeout > 0}

@@ -17,6 +17,7 @@ import (
 
 // Limits of spilled results.
 const (
+	maxWhole    = 900 << 10          // longest result in a frame of its own, in bytes
 	spillLimit  = 64 << 10           // longest result a model sees whole, in bytes of JSON
 	spillHead   = 24 << 10           // what it sees of a longer one; shells print
 	spillTail   = 24 << 10           // their errors last, so the tail counts as much
@@ -51,8 +52,22 @@ type shortened struct {
 	Note      string `json:"note"`
 }
 
+// Shorten returns a copy of a result that is too large for one frame, with its
+// data shortened as a model would see it, or nil if it is not.
+func (s *Spill) Shorten(result *protocol.ToolResult) *protocol.ToolResult {
+	encoded := result.AppendJSON(nil)
+	if len(encoded) <= maxWhole {
+		return nil
+	}
+	return s.shorten(result, encoded)
+}
+
 // cut returns the encoded result with its data shortened.
 func (s *Spill) cut(result *protocol.ToolResult, encoded []byte) []byte {
+	return s.shorten(result, encoded).AppendJSON(nil)
+}
+
+func (s *Spill) shorten(result *protocol.ToolResult, encoded []byte) *protocol.ToolResult {
 	path, err := s.store(encoded)
 	note := "The middle of this result was left out."
 	if path != "" {
@@ -76,7 +91,7 @@ func (s *Spill) cut(result *protocol.ToolResult, encoded []byte) []byte {
 		data = []byte(`{"truncated":true}`)
 	}
 	copied.Data = data
-	return copied.AppendJSON(nil)
+	return &copied
 }
 
 // ends shortens a text member that is itself too large.

@@ -82,7 +82,11 @@ func faultOf(line []byte, err error) lineFault {
 	case schemas.ReasonDepth:
 		return lineFault{recoverID(line), invalidRequest(syntax.Error())}
 	case schemas.ReasonDuplicate:
-		return lineFault{recoverID(line), invalidRequest(syntax.Error() + nameBefore(line, syntax.Offset))}
+		id, name := recoverID(line), nameBefore(line, syntax.Offset)
+		if name == `"id"` {
+			id = nullID() // which of the two is meant, nobody can tell
+		}
+		return lineFault{id, invalidRequest(syntax.Error() + ": " + name)}
 	default:
 		return lineFault{nullID(), parseError(syntax.Error())}
 	}
@@ -98,7 +102,7 @@ func nameBefore(line []byte, offset int) string {
 	if start < 0 || offset-start > 66 {
 		return ""
 	}
-	return ": " + string(line[start:offset])
+	return string(AppendString(nil, unquote(line[start:offset])))
 }
 
 // notObject answers a line whose first byte does not open an object.

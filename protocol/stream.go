@@ -3,6 +3,7 @@ package protocol
 import (
 	"context"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/steerable-go/sidecar/schemas"
 )
@@ -27,6 +28,7 @@ func (k DeltaKind) member() string {
 const (
 	mergeFrom = 256 << 10 // bytes of frames a stream holds back one by one
 	mergeCap  = 64 << 10  // longest text of one merged chunk, in bytes of JSON
+	deltaCap  = 256 << 10 // longest delta in one frame; a longer one is split
 	streamCap = 1 << 20   // text one stream may hold back before its provider must wait
 )
 
@@ -75,6 +77,13 @@ func (s *Stream) Delta(ctx context.Context, kind DeltaKind, quoted []byte, more 
 			o.Flush()
 		}
 		return o.Err()
+	}
+	for len(quoted) > deltaCap {
+		head, rest := splitString(quoted, deltaCap)
+		if err := s.Delta(ctx, kind, head, true); err != nil {
+			return err
+		}
+		quoted = rest
 	}
 	o.mu.Lock()
 	for o.blocked && s.size >= streamCap && !s.ended {
@@ -194,4 +203,44 @@ func (s *Stream) wake() {
 		close(s.room)
 		s.room = nil
 	}
+}
+
+// splitString cuts a JSON string literal into two, the first of at most limit
+// bytes. It never cuts inside an escape, a surrogate pair or a rune.
+func splitString(quoted []byte, limit int) (head, rest []byte) {
+	inner := quoted[1 : len(quoted)-1]
+	at := 0
+	for at < len(inner) {
+		n := unitLen(inner[at:])
+		if at+n > limit-2 && at > 0 {
+			break
+		}
+		at += n
+	}
+	head = append(append(append(make([]byte, 0, at+2), '"'), inner[:at]...), '"')
+	rest = append(append(append(make([]byte, 0, len(inner)-at+2), '"'), inner[at:]...), '"')
+	return head, rest
+}
+
+// unitLen is the length of the character or escape that text begins with; two
+// escapes that form a surrogate pair count as one.
+func unitLen(text []byte) int {
+	const escape = len(`\u0000`)
+	switch {
+	case text[0] != '\\':
+		_, n := utf8.DecodeRune(text)
+		return n
+	case text[1] != 'u':
+		return 2
+	case len(text) >= 2*escape && isHigh(text) && text[escape] == '\\' && text[escape+1] == 'u':
+		return 2 * escape
+	default:
+		return escape
+	}
+}
+
+// isHigh reports whether an escape stands for a high surrogate, U+D800 to
+// U+DBFF.
+func isHigh(escape []byte) bool {
+	return escape[2]|0x20 == 'd' && (escape[3] == '8' || escape[3] == '9' || escape[3]|0x20 == 'a' || escape[3]|0x20 == 'b')
 }

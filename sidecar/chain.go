@@ -1,21 +1,65 @@
 package sidecar
 
 import (
-	"time"
+	"context"
 
+	"github.com/steerable-go/sidecar/approvals"
 	"github.com/steerable-go/sidecar/executors"
+	"github.com/steerable-go/sidecar/protocol"
 )
 
-// chain puts the layers of a tool call together. This is the only place that
-// decides their order; outermost first:
+// chain puts the layers of a turn's tool calls together. This is the only place
+// that decides their order; outermost first:
 //
 //   - Validate: a call that cannot run is answered before anybody is asked.
-//   - Timeout: bounds the tool's running time.
+//   - Inspect: establishes the facts every later layer decides on.
+//   - SafetyGate: refuses critical commands; final, whatever a person would say.
+//   - Approval: stored answers, then a person. It stands outside everything that
+//     rewrites, so that people and rules see the command as the model wrote it.
+//   - Timeout: bounds the tool's running time, and only that: waiting for a
+//     person is not tool time.
+//   - Sandboxed: rewrites the command, or hands it to the host's spawn. Last,
+//     because it changes the form of the call.
 //
 // Inside stands the host's executor or the router.
-func chain(inner executors.ToolExecutor, catalog *executors.Catalog, limit time.Duration) executors.ToolExecutor {
+func (s *Server) chain(ctx context.Context, inner executors.ToolExecutor, spec *turnSpec) executors.ToolExecutor {
+	l := &spec.layers
+	var confiner *executors.Confiner
+	if l.confine != nil {
+		confiner = executors.NewConfiner(ctx, *l.confine)
+	}
 	return executors.Chain(inner,
-		executors.Validate(catalog),
-		executors.Timeout(limit),
+		executors.Validate(spec.catalog),
+		executors.Inspect(&executors.Inspector{
+			Shell: l.shell, Classifier: l.classifier, Platform: l.platform, Confiner: confiner,
+		}),
+		executors.SafetyGate(l.gate, l.ask),
+		executors.Approval(s.approval(l)),
+		executors.Timeout(spec.toolTimeout),
+		executors.Sandboxed(confiner, s.peer, &s.spawned),
 	)
+}
+
+// approval builds the approval layer's options.
+func (s *Server) approval(l *layers) executors.ApprovalOptions {
+	opts := l.approval
+	if opts.Mode == approvals.GateHost {
+		opts.Host = &executors.HostApprover{Caller: s.peer, Notify: s.notify, Timeout: opts.Timeout}
+	}
+	return executors.ApprovalOptions{
+		Gate: approvals.NewGate(opts), AskCritical: l.ask,
+		Enforced: l.gate == executors.GateEnforce, WorkspaceRoots: l.workspace,
+	}
+}
+
+// notify sends a notification of ours; a host that is gone is noticed elsewhere.
+func (s *Server) notify(method string, params any) {
+	s.out.Write(s.peer.Notification(method, encode(params)), false)
+}
+
+// plainSpec is the turn of a call that a host makes through tool.invoke: no
+// approval and no confinement were asked for, but the safety gate holds.
+func (s *Server) plainSpec(catalog *executors.Catalog, turn *executors.Turn) (*turnSpec, error) {
+	spec := &turnSpec{catalog: catalog, turn: turn, toolTimeout: defaultToolTimeout}
+	return spec, s.parseLayers(&protocol.ChatStreamParams{}, spec)
 }

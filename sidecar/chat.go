@@ -63,10 +63,10 @@ func (s *Server) runTurn(ctx context.Context, st *stream, spec *turnSpec) (out l
 	opts.Turn = spec.turn
 	opts.Steer = &st.steer
 	opts.Events = &emitter{stream: st, now: s.opts.Now, calls: map[*executors.Call]time.Time{}}
-	opts.Executor = s.executor(spec)
+	opts.Executor = s.executor(ctx, spec)
 	opts.Retry = s.opts.Retry
 	opts.Now, opts.Rand = s.opts.Now, s.opts.Rand
-	opts.Spill = &loop.Spill{Dir: s.opts.SpillDir, Now: s.opts.Now}
+	opts.Spill = s.spill
 	return loop.Run(ctx, opts)
 }
 
@@ -82,10 +82,10 @@ func (s *Server) provider(spec *turnSpec) (llm.Provider, error) {
 }
 
 // executor builds the chain of one turn.
-func (s *Server) executor(spec *turnSpec) executors.ToolExecutor {
+func (s *Server) executor(ctx context.Context, spec *turnSpec) executors.ToolExecutor {
 	var inner executors.ToolExecutor = s.router
 	if spec.viaHost {
 		inner = executors.NewHostToolExecutor(s.peer)
 	}
-	return chain(inner, spec.catalog, spec.toolTimeout)
+	return s.chain(ctx, inner, spec)
 }

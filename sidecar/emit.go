@@ -13,6 +13,24 @@ import (
 	"github.com/steerable-go/sidecar/schemas"
 )
 
+// Bounds of what is shown, so that every frame stays under the outbound cap.
+const (
+	maxShown = 512 << 10 // bytes of a call's arguments
+	maxText  = 4 << 10   // bytes of a text that a host or server chose
+)
+
+// cutText shortens a text that somebody else chose.
+func cutText(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	end := maxText
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
+
 // maxPreview is the length of a result's preview, in characters.
 const maxPreview = 300
 
@@ -51,15 +69,21 @@ func (e *emitter) Reset(attempt int) {
 // ToolCall implements [loop.Events].
 func (e *emitter) ToolCall(call *executors.Call) {
 	e.calls[call] = e.now()
-	e.chunk(`,"toolCall":`, call.AppendJSON(nil))
+	shown := call.ToolCall
+	if len(shown.Arguments) > maxShown {
+		// The host sees what it must know; the call itself is never cut.
+		shown.Arguments = encode(map[string]any{"_truncated": true, "bytes": len(shown.Arguments)})
+	}
+	shown.ID, shown.Name = cutText(shown.ID), cutText(shown.Name)
+	e.chunk(`,"toolCall":`, shown.AppendJSON(nil))
 }
 
 // ToolResult implements [loop.Events].
 func (e *emitter) ToolResult(call *executors.Call, result *protocol.ToolResult, took time.Duration) {
 	markers := markersOf(result.Data)
 	out := &protocol.ChunkResult{
-		ID: call.ID, Name: call.Name, Success: result.Success, DurationMs: took.Milliseconds(),
-		Error: result.Error, ResultPreview: preview(result),
+		ID: cutText(call.ID), Name: cutText(call.Name), Success: result.Success, DurationMs: took.Milliseconds(),
+		Error: cutText(result.Error), ResultPreview: preview(result),
 		Sandbox: markers.sandbox, Safety: markers.safety, Approval: markers.approval,
 	}
 	e.chunk(`,"toolResult":`, out.AppendJSON(nil))

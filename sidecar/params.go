@@ -31,6 +31,7 @@ type turnSpec struct {
 	interrupt   bool
 	toolTimeout time.Duration
 	provider    llm.Config
+	layers      layers
 }
 
 // parseTurn turns untrusted params into a turnSpec. Everything is checked
@@ -43,7 +44,7 @@ func (s *Server) parseTurn(raw []byte) (*turnSpec, error) {
 	}
 	spec := &turnSpec{id: cmp.Or(p.StreamID, newID("str_")), chatID: p.ChatID, viaHost: p.ToolsViaHost}
 	for _, step := range []func(*protocol.ChatStreamParams, *turnSpec) error{
-		refuseUnsupported, s.parseProvider, parseMessages, s.parseTools, parseContext, parseLimits,
+		refuseUnsupported, s.parseProvider, parseMessages, s.parseTools, parseContext, parseLimits, s.parseLayers,
 	} {
 		if err := step(&p, spec); err != nil {
 			return nil, err
@@ -55,42 +56,19 @@ func (s *Server) parseTurn(raw []byte) (*turnSpec, error) {
 // refuseUnsupported names what a request asks for and this sidecar cannot do:
 // a layer that was asked for is never left out in silence.
 func refuseUnsupported(p *protocol.ChatStreamParams, _ *turnSpec) error {
-	var options struct {
-		Sandbox struct {
-			Enabled bool `json:"enabled"`
-		}
-		Approval struct {
-			Mode string `json:"mode"`
-		}
-		Authz struct {
-			Mode string `json:"mode"`
-		}
+	var authz struct {
+		Mode string `json:"mode"`
 	}
-	for _, m := range []struct {
-		name string
-		raw  json.RawMessage
-		into any
-	}{
-		{"execSandbox", p.ExecSandbox, &options.Sandbox},
-		{"approval", p.Approval, &options.Approval},
-		{"authz", p.Authz, &options.Authz},
-	} {
-		if !given(m.raw) {
-			continue
-		}
-		if err := json.Unmarshal(m.raw, m.into); err != nil {
-			return protocol.InvalidParams("%s: %s", m.name, err)
+	if given(p.Authz) {
+		if err := json.Unmarshal(p.Authz, &authz); err != nil {
+			return protocol.InvalidParams("authz: %s", err)
 		}
 	}
 	switch {
-	case options.Sandbox.Enabled:
-		return protocol.InvalidParams("execSandbox.enabled: not supported yet")
-	case given(p.Approval) && options.Approval.Mode != "auto":
-		return protocol.InvalidParams("approval.mode \"host\": not supported yet")
-	case given(p.Authz) && options.Authz.Mode == "":
+	case given(p.Authz) && authz.Mode == "":
 		return protocol.InvalidParams("authz.mode is required: off, observe or enforce")
-	case given(p.Authz) && options.Authz.Mode != "off":
-		return protocol.InvalidParams("authz.mode %q: not supported yet", options.Authz.Mode)
+	case given(p.Authz) && authz.Mode != "off":
+		return protocol.InvalidParams("authz.mode %q: not supported yet", authz.Mode)
 	case p.Resume:
 		return protocol.InvalidParams("resume: not supported yet")
 	}

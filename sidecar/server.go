@@ -11,9 +11,13 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/steerable-go/sidecar/approvals"
 	"github.com/steerable-go/sidecar/executors"
 	"github.com/steerable-go/sidecar/llm"
+	"github.com/steerable-go/sidecar/loop"
 	"github.com/steerable-go/sidecar/protocol"
+	"github.com/steerable-go/sidecar/safety"
+	"github.com/steerable-go/sidecar/sandbox"
 	"github.com/steerable-go/sidecar/schemas"
 )
 
@@ -45,6 +49,12 @@ type Options struct {
 	Client func() *http.Client
 	// Tools run inside this process.
 	Tools []executors.Tool
+	// Sandbox selects the backends that confine commands; nil has none.
+	Sandbox *sandbox.Host
+	// Home is the folder that "~" stands for in paths of requests.
+	Home string
+	// SafetyRules are the operator's rules, part of every turn's classifier.
+	SafetyRules []safety.Pattern
 	// Retry, IdleTimeout and SpillDir are the operator's settings; zero values
 	// mean the defaults of llm and loop, and that nothing is spilled.
 	Retry       llm.RetryPolicy
@@ -69,6 +79,12 @@ type Server struct {
 	streams *streams
 	store   *store
 	traces  *traces
+
+	spill       *loop.Spill
+	classifiers classifiers
+	sessions    approvals.SessionCache
+	prompts     approvals.Prompts
+	spawned     executors.SpawnReports
 
 	stop    chan stopRequest // the host asked for a shutdown
 	outFail chan error       // the pipe to the host broke
@@ -97,6 +113,12 @@ func New(opts Options) *Server {
 		traces:  &traces{},
 		stop:    make(chan stopRequest, 1),
 		outFail: make(chan error, 1),
+
+		spill:       &loop.Spill{Dir: opts.SpillDir, Now: opts.Now},
+		classifiers: classifiers{extra: opts.SafetyRules},
+	}
+	if opts.Sandbox == nil {
+		s.opts.Sandbox = sandbox.NewHost(sandbox.Options{})
 	}
 	s.out = protocol.NewOut(opts.Out, protocol.OutOptions{OnFail: s.broken})
 	s.peer = protocol.NewPeer(protocol.Options{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/steerable-go/sidecar/executors"
 	"github.com/steerable-go/sidecar/loop"
 	"github.com/steerable-go/sidecar/protocol"
 )
@@ -59,7 +60,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	s.streams.close()
-	cancelTurns(loop.ErrCancelled)
+	cancelTurns(executors.ErrTurnCancelled)
 	_ = s.peer.Close() // fails what waits for the host; it has no error of its own
 	s.awaitTurns(patience)
 	s.out.Write(s.peer.Notification(protocol.NotifyShutdown, []byte(`{"reason":"`+reason+`"}`)), false)

@@ -12,8 +12,9 @@ import (
 	"github.com/steerable-go/sidecar/protocol"
 )
 
-// maxSessions bounds the sessions kept in memory; the oldest is forgotten.
-const maxSessions = 10000
+// maxSessions bounds the sessions kept in memory, so that a list of all fits into
+// one frame; the oldest is forgotten.
+const maxSessions = 2000
 
 // store keeps sessions for the life of the process.
 type store struct {

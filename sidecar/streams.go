@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/steerable-go/sidecar/executors"
 	"github.com/steerable-go/sidecar/loop"
 	"github.com/steerable-go/sidecar/protocol"
 )
@@ -92,12 +93,12 @@ func (st *stream) sendEnd(out loop.Outcome) {
 	var frames []byte
 	if out.Failure != nil {
 		frames = append(frames, st.frame(protocol.NotifyError, protocol.StreamError{
-			StreamID: st.id, Kind: out.Failure.Kind, Message: out.Failure.Message, TraceID: st.trace.id,
+			StreamID: st.id, Kind: out.Failure.Kind, Message: cutText(out.Failure.Message), TraceID: st.trace.id,
 		})...)
 	}
 	usage := out.Usage
 	frames = append(frames, st.frame(protocol.NotifyDone, protocol.Done{
-		StreamID: st.id, OK: out.Status == loop.StatusCompleted, Status: string(out.Status), Reason: out.Reason,
+		StreamID: st.id, OK: out.Status == loop.StatusCompleted, Status: string(out.Status), Reason: cutText(out.Reason),
 		TraceID: st.trace.id, Cancelled: out.Status == loop.StatusCancelled, Aborted: out.Aborted, Usage: &usage,
 	})...)
 	st.out.End(frames)
@@ -112,7 +113,7 @@ func (s *Server) chatCancel(_ context.Context, req *protocol.Request) (any, erro
 	if st == nil {
 		return nil, nil
 	}
-	st.cancel(loop.ErrCancelled)
+	st.cancel(executors.ErrTurnCancelled)
 	time.AfterFunc(cancelWatchdog, func() { // does nothing if the turn has ended by then
 		st.end(loop.Outcome{Status: loop.StatusCancelled, Reason: loop.ReasonCancelled})
 	})

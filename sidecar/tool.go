@@ -39,14 +39,22 @@ func (s *Server) toolInvoke(ctx context.Context, req *protocol.Request) (any, er
 	if err != nil {
 		return nil, protocol.Internal("list tools: %s", err)
 	}
+	turn := &executors.Turn{Context: present(p.Context)}
+	spec, err := s.plainSpec(catalog, turn)
+	if err != nil {
+		return nil, err
+	}
 	call := &executors.Call{
 		ToolCall: protocol.ToolCall{ID: cmp.Or(p.ID, newID("call_")), Name: p.Name, Arguments: arguments},
-		Turn:     &executors.Turn{Context: present(p.Context)},
+		Turn:     turn,
 	}
 	return protocol.Deferred(func(context.Context) (any, error) {
-		result, err := chain(s.router, catalog, defaultToolTimeout).Execute(ctx, call)
+		result, err := s.chain(ctx, s.router, spec).Execute(ctx, call)
 		if err != nil {
 			return nil, &protocol.Error{Code: protocol.CodeToolFailed, Kind: protocol.KindToolFailed, Message: err.Error()}
+		}
+		if short := s.spill.Shorten(result); short != nil {
+			return short, nil
 		}
 		return result, nil
 	}), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,8 +14,9 @@ import (
 )
 
 const (
-	maxTraces = 64   // turns kept until persistence exists
-	maxSpans  = 1000 // of one turn; later ones are left out
+	maxTraces = 64        // turns kept until persistence exists
+	maxSpans  = 1000      // of one turn; later ones are left out
+	maxEvents = 256 << 10 // bytes of one turn's events; later ones are left out
 )
 
 // traces keeps the last turns.
@@ -32,6 +34,7 @@ type tracer struct {
 	info   protocol.TraceInfo
 	spans  []protocol.Span
 	events []json.RawMessage
+	size   int // bytes in events
 	parent string
 	serial int
 }
@@ -77,7 +80,7 @@ func (t *tracer) round(n int) func() {
 
 // call records a tool call.
 func (t *tracer) call(call *executors.Call, result *protocol.ToolResult, m markers, start, end time.Time) {
-	attrs := protocol.SpanAttrs{CallID: call.ID, Tool: call.Name, Decision: "allowed", Error: result.Error}
+	attrs := protocol.SpanAttrs{CallID: short(call.ID), Tool: short(call.Name), Decision: "allowed", Error: short(result.Error)}
 	if result.Error == "approval_denied" || result.Error == "policy_denied" || result.Error == "sandbox_unavailable" {
 		attrs.Decision = "denied"
 	}
@@ -89,7 +92,7 @@ func (t *tracer) call(call *executors.Call, result *protocol.ToolResult, m marke
 	defer t.mu.Unlock()
 	t.serial++
 	t.add(protocol.Span{
-		ID: fmt.Sprintf("call_%d", t.serial), ParentID: t.parent, Name: call.Name,
+		ID: fmt.Sprintf("call_%d", t.serial), ParentID: t.parent, Name: short(call.Name),
 		StartMs: start.UnixMilli(), EndMs: end.UnixMilli(), Attrs: attrs,
 	})
 }
@@ -98,8 +101,9 @@ func (t *tracer) call(call *executors.Call, result *protocol.ToolResult, m marke
 func (t *tracer) event(raw json.RawMessage) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.events) < maxSpans {
+	if len(t.events) < maxSpans && t.size+len(raw) <= maxEvents {
 		t.events = append(t.events, raw)
+		t.size += len(raw)
 	}
 }
 
@@ -135,4 +139,13 @@ func (s *Server) traceFetch(_ context.Context, req *protocol.Request) (any, erro
 		return nil, protocol.NotFound("trace %q not found", p.TraceID)
 	}
 	return tr.report(), nil
+}
+
+// short bounds a text in a span, so that a whole trace fits into one frame.
+func short(s string) string {
+	const most = 128
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "")
 }

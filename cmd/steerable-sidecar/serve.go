@@ -15,8 +15,12 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/steerable-go/sidecar/executors"
 	"github.com/steerable-go/sidecar/llm"
 	"github.com/steerable-go/sidecar/protocol"
+	"github.com/steerable-go/sidecar/safety"
+	"github.com/steerable-go/sidecar/sandbox"
+	"github.com/steerable-go/sidecar/sandbox/policy"
 	"github.com/steerable-go/sidecar/sidecar"
 )
 
@@ -32,6 +36,8 @@ type serveFlags struct {
 	quiet    bool
 	storage  string // accepted; persistence is not built yet
 	maxFrame int
+	rules    string // file of safety rules
+	bash     bool   // offer the in-process shell tool
 }
 
 func parseServe(args []string) (serveFlags, error) {
@@ -41,6 +47,8 @@ func parseServe(args []string) (serveFlags, error) {
 	set.BoolVar(&f.quiet, "quiet-ready", false, "")
 	set.StringVar(&f.storage, "storage-path", "", "")
 	set.IntVar(&f.maxFrame, "max-frame-bytes", protocol.DefaultMaxFrame, "")
+	set.StringVar(&f.rules, "safety-rules", "", "")
+	set.BoolVar(&f.bash, "with-bash", false, "")
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
@@ -63,6 +71,9 @@ func serve(env environment, args []string) int {
 		return usage(env, "%s", err)
 	}
 	opts, err := serveOptions(env)
+	if err == nil {
+		err = tools(env, f, &opts)
+	}
 	if err != nil {
 		fmt.Fprintf(env.stderr, "steerable-sidecar: %s\n", err)
 		return exitConfig
@@ -92,6 +103,40 @@ func serve(env environment, args []string) int {
 		return exitFailed
 	}
 	return exitOK
+}
+
+// tools sets up what tool calls need: the operator's safety rules, the sandbox,
+// and the shell tool of this process if it was asked for.
+func tools(env environment, f serveFlags, opts *sidecar.Options) error {
+	if f.rules != "" {
+		data, err := os.ReadFile(f.rules)
+		if err != nil {
+			return fmt.Errorf("--safety-rules: %w", err)
+		}
+		if opts.SafetyRules, err = safety.DecodePatterns(data); err != nil {
+			return fmt.Errorf("--safety-rules %s: %w", f.rules, err)
+		}
+		if base, err := safety.New(safety.SetDefault); err != nil {
+			return err
+		} else if _, err := base.With(opts.SafetyRules...); err != nil {
+			return fmt.Errorf("--safety-rules %s: %w", f.rules, err)
+		}
+	}
+	opts.Home = env.getenv("HOME")
+	exe, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	clean := policy.Scrub(os.Environ(), policy.Policy{})
+	host := sandbox.Options{Executable: exe, Env: clean}
+	if filepath.IsAbs(opts.Home) {
+		host.RunDir = filepath.Join(opts.Home, ".steerable", "run")
+	}
+	opts.Sandbox = sandbox.NewHost(host)
+	if f.bash {
+		opts.Tools = append(opts.Tools, executors.BashTool(executors.BashOptions{Env: clean}))
+	}
+	return nil
 }
 
 // streams takes standard input and output for the protocol.

@@ -1,0 +1,130 @@
+package executors
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/steerable-go/sidecar/protocol"
+	"github.com/steerable-go/sidecar/safety"
+)
+
+// ErrorPolicyDenied is the code of a call that a policy refused for good: no
+// later layer can let it through.
+const ErrorPolicyDenied = "policy_denied"
+
+// GateMode is what the safety gate does with a grade. The zero value enforces.
+type GateMode uint8
+
+// The modes of the safety gate. Anything weaker than enforcing is asked for by
+// name, and results say so.
+const (
+	GateEnforce GateMode = iota // critical commands are refused
+	GateObserve                 // every command runs, with its grade on the result
+	GateOff                     // nothing is graded
+)
+
+// String is the mode's name on the wire.
+func (m GateMode) String() string {
+	switch m {
+	case GateObserve:
+		return "observe"
+	case GateOff:
+		return "off"
+	case GateEnforce:
+		return "enforce"
+	}
+	return "enforce"
+}
+
+// ParseGateMode reads safety.gate; empty means enforce.
+func ParseGateMode(name string) (GateMode, error) {
+	switch name {
+	case "", "enforce":
+		return GateEnforce, nil
+	case "observe":
+		return GateObserve, nil
+	case "off":
+		return GateOff, nil
+	}
+	return GateEnforce, fmt.Errorf("unknown gate %q: enforce, observe or off", name)
+}
+
+// safetyMarker is data.safety of a result.
+type safetyMarker struct {
+	Severity     safety.Severity `json:"severity"`
+	MatchedRules []string        `json:"matchedRules"`
+	Gate         string          `json:"gate"`
+}
+
+// SafetyGate returns the layer that refuses critical commands. It applies to
+// every shell call wherever it runs, and looks at the command as the model
+// wrote it. askCritical leaves critical commands to a person instead: the
+// approval layer then asks, every time.
+func SafetyGate(mode GateMode, askCritical bool) Middleware {
+	return func(next ToolExecutor) ToolExecutor {
+		return &safetyGate{next: next, mode: mode, ask: askCritical}
+	}
+}
+
+type safetyGate struct {
+	next ToolExecutor
+	mode GateMode
+	ask  bool
+}
+
+// Execute implements [ToolExecutor].
+func (g *safetyGate) Execute(ctx context.Context, call *Call) (*protocol.ToolResult, error) {
+	f := &call.Facts
+	if !f.Shell {
+		return g.next.Execute(ctx, call)
+	}
+	if !f.Command.Valid {
+		return invalidCommand(call, f.Command.Param), nil
+	}
+	if g.mode == GateOff {
+		return g.run(ctx, call, &safetyMarker{Severity: safety.Safe, MatchedRules: []string{}, Gate: g.mode.String()})
+	}
+	if f.Grade == nil {
+		// Nobody graded the command although the gate is up: a fault of ours,
+		// and no reason to let it through.
+		return fail(ErrorPolicyDenied, "Refused to run '%s': its command could not be graded.", call.Name), nil
+	}
+	marker := &safetyMarker{Severity: f.Grade.Severity, MatchedRules: rulesOf(f.Grade), Gate: g.mode.String()}
+	switch f.Grade.Severity {
+	case safety.Safe:
+		if g.mode == GateEnforce {
+			return g.next.Execute(ctx, call)
+		}
+		return g.run(ctx, call, marker)
+	case safety.Warning:
+		return g.run(ctx, call, marker)
+	case safety.Critical:
+		if g.mode == GateObserve || g.ask {
+			return g.run(ctx, call, marker)
+		}
+	}
+	result := fail(ErrorPolicyDenied, "Shell command blocked by safety policy: [%s]", strings.Join(marker.MatchedRules, ", "))
+	mark(result, "safety", marker)
+	return result, nil
+}
+
+// run passes the call on and marks its result.
+func (g *safetyGate) run(ctx context.Context, call *Call, marker *safetyMarker) (*protocol.ToolResult, error) {
+	result, err := g.next.Execute(ctx, call)
+	if result != nil {
+		mark(result, "safety", marker)
+	}
+	return result, err
+}
+
+// ConcurrencySafe implements [ToolExecutor].
+func (g *safetyGate) ConcurrencySafe(call *Call) bool { return g.next.ConcurrencySafe(call) }
+
+// rulesOf lists the matched rules, never nil: the wire wants an array.
+func rulesOf(g *Grade) []string {
+	if g.MatchedRules == nil {
+		return []string{}
+	}
+	return g.MatchedRules
+}
