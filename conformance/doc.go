@@ -41,8 +41,8 @@
 // A script without an exit step ends like this: stdin is closed, the command
 // may send lifecycle.shutdown and nothing else, and it must exit in time.
 //
-// In lines that are sent, $LLM is the base URL of the scripted model,
-// @repeat(N,TEXT) is N copies of TEXT, and "<id:NAME>" is a captured value.
+// Everywhere, @repeat(N,TEXT) is N copies of TEXT. In lines that are sent, $LLM
+// is the base URL of the scripted model and "<id:NAME>" is a captured value.
 //
 // # Matchers
 //

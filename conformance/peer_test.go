@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,7 +45,13 @@ func fakeCommand(t *testing.T, mode string) Player {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Player{Command: []string{self}, Env: []string{fakePeer + "=" + mode}, Timeout: 2 * time.Second}
+	// The race detector keeps a process for a second after its end.
+	env := []string{fakePeer + "=" + mode, "GORACE=atexit_sleep_ms=0"}
+	p := Player{Command: []string{self}, Env: env, Timeout: 15 * time.Second}
+	if slices.Contains([]string{"missing frame", "silent", "hang at eof", "deaf"}, mode) {
+		p.Timeout = time.Second // nothing will come
+	}
+	return p
 }
 
 const goodbye = `{"jsonrpc":"2.0","method":"lifecycle.shutdown","params":{"reason":"eof"}}`

@@ -123,6 +123,10 @@ func parseExit(code, within string) (step, error) {
 }
 
 func parseExpectation(number int, prefix, text string) (*expectation, error) {
+	text, err := expandRepeats(text)
+	if err != nil {
+		return nil, err
+	}
 	e := &expectation{line: number, prefix: prefix, text: text}
 	mode := strings.TrimPrefix(prefix, "<")
 	if laned, ok := strings.CutPrefix(mode, "~"); ok {

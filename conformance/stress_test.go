@@ -78,7 +78,6 @@ func stressKinds(r *rand.Rand, llm string) []func(id int) stressLine {
 // stressSession is what the host knows while it runs.
 type stressSession struct {
 	set     *schemas.Set
-	slots   chan struct{}     // one for each answer that is still to come
 	pending map[string]string // method by id
 	broken  int               // errors with id null still to come
 	streams map[string]bool   // streams that were started and have not ended

@@ -111,9 +111,10 @@ func TestUpdate(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			dir := writeDir(t, map[string]string{"a": tt.script})
 			s := Suite{Player: fakeCommand(t, tt.mode), Dir: dir, Update: true}
-			s.Player.Timeout = 500 * time.Millisecond
+			s.Player.Timeout = 2 * time.Second
 			var report bytes.Buffer
 			if sum, err := s.Play(t.Context(), &report); err != nil || sum.Failed > 0 || !strings.Contains(report.String(), "rewrote a\n") {
 				t.Fatalf("want a rewritten transcript, got %v, %v\n%s", sum, err, &report)
@@ -140,7 +141,7 @@ func TestUpdateRefuses(t *testing.T) {
 		dir := writeDir(t, map[string]string{"a": tt.script})
 		before, _ := os.ReadFile(filepath.Join(dir, "a.txtar"))
 		s := Suite{Player: fakeCommand(t, tt.mode), Dir: dir, Update: true}
-		s.Player.Timeout = 500 * time.Millisecond
+		s.Player.Timeout = 2 * time.Second
 		var report bytes.Buffer
 		sum, err := s.Play(t.Context(), &report)
 		if err != nil || sum.Failed != 1 || !strings.Contains(report.String(), "cannot be rewritten") {

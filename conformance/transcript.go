@@ -81,21 +81,10 @@ func (t *Transcript) parseSection(s section) error {
 	switch s.name {
 	case "args":
 		t.args = strings.Fields(s.text)
-	case "model":
-		t.hasModel = true
-		if err := decodeStrict(s.text, &t.replies); err != nil {
-			return fmt.Errorf("%s:%d: model: %w", t.path, s.line, err)
+	case "model", "requests":
+		if err := t.parseModel(s); err != nil {
+			return fmt.Errorf("%s:%d: %s: %w", t.path, s.line, s.name, err)
 		}
-	case "requests":
-		v, err := parseValue([]byte(s.text))
-		if err != nil {
-			return fmt.Errorf("%s:%d: requests: %w", t.path, s.line, err)
-		}
-		list, ok := v.([]any)
-		if !ok {
-			return fmt.Errorf("%s:%d: requests: want an array", t.path, s.line)
-		}
-		t.requests = list
 	case "ignore":
 		return eachLine(s, func(number int, line string) error {
 			e, err := parseExpectation(number, "<", line)
@@ -111,6 +100,28 @@ func (t *Transcript) parseSection(s section) error {
 	default:
 		return fmt.Errorf("%s:%d: unknown section %q", t.path, s.line-1, s.name)
 	}
+	return nil
+}
+
+// parseModel reads what the model answers or what it must be sent.
+func (t *Transcript) parseModel(s section) error {
+	text, err := expandRepeats(s.text)
+	if err != nil {
+		return err
+	}
+	if s.name == "model" {
+		t.hasModel = true
+		return decodeStrict(text, &t.replies)
+	}
+	v, err := parseValue([]byte(text))
+	if err != nil {
+		return err
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return fmt.Errorf("want an array, this is %s", kindOf(v))
+	}
+	t.requests = list
 	return nil
 }
 
