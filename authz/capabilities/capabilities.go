@@ -2,7 +2,6 @@ package capabilities
 
 import (
 	"iter"
-	"maps"
 	"slices"
 
 	"github.com/steerable-go/sidecar/authz"
@@ -54,16 +53,13 @@ func Expand(p Principal) Set {
 	if p.owner == "" {
 		return Set{}
 	}
-	held := map[authz.Capability]bool{}
-	for _, c := range base() {
-		held[c] = true
-	}
+	// A sorted slice, not a map: sets are small and made for every call.
+	names := base()
 	for _, name := range p.groups {
-		for _, c := range group(name) {
-			held[c] = true
-		}
+		names = append(names, group(name)...)
 	}
-	return Set{names: slices.Sorted(maps.Keys(held))}
+	slices.Sort(names)
+	return Set{names: slices.Compact(names)}
 }
 
 // Has reports whether the set holds exactly c. The empty name is never held.

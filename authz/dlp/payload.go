@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -207,4 +208,20 @@ func (n *node) clone() *node {
 		c.nodes[i] = child.clone()
 	}
 	return &c
+}
+
+// Strings visits every string value with the name under which it stands, in
+// order; a text is one string without a name.
+func (p Payload) Strings() iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		if p.root == nil {
+			return
+		}
+		stopped := false
+		p.root.leaves("", func(name string, leaf *node) {
+			if leaf.kind == aString && !stopped {
+				stopped = !yield(name, leaf.text)
+			}
+		})
+	}
 }
