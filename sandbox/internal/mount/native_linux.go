@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/steerable-go/sidecar/sandbox/internal/spawn"
+	"github.com/steerable-go/sidecar/sandbox/policy"
 )
 
 // native appends mount calls to a program.
@@ -17,6 +18,21 @@ type native struct {
 	*spawn.Program
 
 	private []string
+}
+
+// nested reports whether an earlier entry binds a directory around path.
+// Then path is cloned from there once that is in place: the host's own mount
+// of it has become read-only or hidden by that time.
+func (p *Plan) nested(path string) bool {
+	for _, e := range p.Entries {
+		if e.Path == path {
+			return false
+		}
+		if e.Kind == Bind && policy.InRoots(path, []string{e.Path}) {
+			return true
+		}
+	}
+	return false
 }
 
 // noFlags is an absent pointer or empty flag word.
@@ -39,7 +55,7 @@ func (p *Plan) Append(prog *spawn.Program) {
 	})
 	clones := map[string]*spawn.Slot{}
 	for _, e := range p.Entries {
-		if e.Kind == Bind || e.Kind == ReadOnly && p.hidden(e.Path) {
+		if e.Kind == Bind && !p.nested(e.Path) || e.Kind == Reveal {
 			clones[e.Path] = n.clone(e.Path)
 		}
 	}
@@ -63,16 +79,16 @@ func (p *Plan) Append(prog *spawn.Program) {
 func (n *native) entry(e Entry, clone *spawn.Slot) {
 	switch e.Kind {
 	case Bind:
+		if clone == nil {
+			clone = n.clone(e.Path) // see nested
+		}
 		n.mountPoint(e.Path)
 		n.bind(e.Path, clone, 0)
 	case ReadOnly:
-		if clone == nil {
-			// Inside a writable directory: what to protect is cloned from
-			// there, now that it is in place.
-			clone = n.clone(e.Path)
-		} else {
-			n.mountPointFor(e.Path)
-		}
+		n.bind(e.Path, n.clone(e.Path), unix.MOUNT_ATTR_RDONLY)
+	case Reveal:
+		n.mountPoint(filepath.Dir(e.Path))
+		n.file(e.Path)
 		n.bind(e.Path, clone, unix.MOUNT_ATTR_RDONLY)
 	case Empty:
 		n.tmpfs(e.Path, "mode=0555")
@@ -179,12 +195,6 @@ func (n *native) mountPoint(path string) {
 	for _, dir := range n.missing(path) {
 		n.mkdir(dir)
 	}
-}
-
-// mountPointFor makes an empty file at path in a private directory.
-func (n *native) mountPointFor(path string) {
-	n.mountPoint(filepath.Dir(path))
-	n.file(path)
 }
 
 // missing lists the directories from below a private directory down to path.

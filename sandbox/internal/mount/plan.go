@@ -18,6 +18,7 @@ const (
 	Empty                // an empty read-only directory in place of the path
 	Blank                // the null device in place of the file
 	Dir                  // a directory made in a private temporary directory
+	Reveal               // a file of the host, read-only, shown in a private directory
 )
 
 // Entry is one mount, or one directory, below the root.
@@ -54,7 +55,11 @@ func PrivateDirs() []string { return []string{"/tmp", "/var/tmp", "/run"} }
 // New returns the plan for p.
 func New(p policy.Policy, h Host) Plan {
 	plan := Plan{RootWritable: slices.Contains(p.Roots, "/")}
-	if !plan.RootWritable {
+	if plan.RootWritable {
+		// Files in /sys belong to root and some of them start programs of the
+		// host's (uevent_helper, release_agent).
+		plan.add(ReadOnly, "/sys")
+	} else {
 		plan.Private = PrivateDirs()
 	}
 	writable := slices.Concat(p.Roots, p.GitDirs)
@@ -68,7 +73,7 @@ func New(p policy.Policy, h Host) Plan {
 		plan.add(Dir, filepath.Clean(h.TempDir))
 	}
 	if h.Resolver != "" && plan.hidden(h.Resolver) {
-		plan.add(ReadOnly, h.Resolver)
+		plan.add(Reveal, h.Resolver)
 	}
 	if !p.Unprotected {
 		for _, protected := range policy.ProtectedPaths(p.Roots, p.GitDirs) {
@@ -146,7 +151,7 @@ func (p *Plan) BwrapArgs() []string {
 		switch e.Kind {
 		case Bind:
 			args = append(args, "--bind", e.Path, e.Path)
-		case ReadOnly:
+		case ReadOnly, Reveal:
 			args = append(args, "--ro-bind", e.Path, e.Path)
 		case Empty:
 			args = append(args, "--tmpfs", e.Path, "--remount-ro", e.Path)

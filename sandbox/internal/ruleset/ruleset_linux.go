@@ -85,12 +85,16 @@ func New(abi int, l Layout) (fd int, err error) {
 
 // NewScope returns a rule set that restricts nothing but signals: a process
 // in it can signal only processes that descend from it. It needs [ScopeABI].
+//
+// Every layer of rule sets takes away moving files between directories unless
+// it grants that right itself (LANDLOCK_ACCESS_FS_REFER, "denied by default"),
+// so this one handles the right only to grant it everywhere.
 func NewScope() (fd int, err error) {
-	config, err := landlock.NewConfig(landlock.ScopedSet(scopeSignal))
+	config, err := landlock.NewConfig(landlock.AccessFSSet(refer), landlock.ScopedSet(scopeSignal))
 	if err != nil {
 		return -1, fmt.Errorf("configure landlock scope: %w", err)
 	}
-	fd, _, err = config.NewRulesetFD()
+	fd, _, err = config.NewRulesetFD(landlock.PathAccess(refer, "/"))
 	if err != nil {
 		return -1, fmt.Errorf("create landlock scope: %w", err)
 	}
