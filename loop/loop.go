@@ -166,10 +166,14 @@ func (r *run) count(reply *llm.Reply) {
 	u := reply.Usage
 	if u == nil {
 		const bytesPerToken = 4
-		n := int64(len(reply.Content)+len(reply.Reasoning)) / bytesPerToken
-		if n == 0 {
+		bytes := int64(len(reply.Content) + len(reply.Reasoning))
+		for _, call := range reply.ToolCalls {
+			bytes += int64(len(call.Name) + len(call.Arguments))
+		}
+		if bytes == 0 {
 			return
 		}
+		n := (bytes + bytesPerToken - 1) / bytesPerToken
 		r.usage.Estimated = true
 		r.add(r.script.size/bytesPerToken, n, 0)
 		return

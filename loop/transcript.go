@@ -13,7 +13,8 @@ import (
 // costs only what it adds.
 type transcript struct {
 	messages []llm.Message
-	size     int64 // bytes of text, for estimates
+	size     int64           // bytes of text, for estimates
+	used     map[string]bool // ids of calls
 }
 
 // load takes the host's messages and repairs them: every call of an assistant
@@ -21,7 +22,7 @@ type transcript struct {
 // answers to nobody are left out. Servers refuse anything else, and then every
 // later turn of the chat fails.
 func (t *transcript) load(messages []llm.Message) {
-	used := map[string]bool{}
+	t.used = map[string]bool{}
 	for i := 0; i < len(messages); i++ {
 		m := messages[i]
 		if m.Role == llm.RoleTool {
@@ -35,13 +36,13 @@ func (t *transcript) load(messages []llm.Message) {
 		for end < len(messages) && messages[end].Role == llm.RoleTool {
 			end++
 		}
-		t.exchange(m, messages[i+1:end], used)
+		t.exchange(m, messages[i+1:end])
 		i = end - 1
 	}
 }
 
 // exchange appends an assistant message with calls and their answers.
-func (t *transcript) exchange(m llm.Message, answers []llm.Message, used map[string]bool) {
+func (t *transcript) exchange(m llm.Message, answers []llm.Message) {
 	calls := make([]llm.ToolCall, len(m.ToolCalls))
 	copy(calls, m.ToolCalls)
 	replies := make([]llm.Message, len(calls))
@@ -55,7 +56,7 @@ func (t *transcript) exchange(m llm.Message, answers []llm.Message, used map[str
 				break
 			}
 		}
-		calls[i].ID = unique(calls[i].ID, i, used)
+		calls[i].ID = unique(calls[i].ID, i, t.used)
 		reply.ToolCallID = calls[i].ID
 		replies[i] = reply
 	}
@@ -99,11 +100,15 @@ func (t *transcript) interrupted(reply *llm.Reply) {
 	}
 }
 
-// assistant appends the model's reply and returns its calls.
+// assistant appends the model's reply and returns its calls. An id that an
+// earlier call of the transcript has is changed in both places.
 func (t *transcript) assistant(reply *llm.Reply, turn *executors.Turn, round int) []*executors.Call {
-	t.append(reply.Message())
+	message := reply.Message()
+	message.ToolCalls = append([]llm.ToolCall(nil), message.ToolCalls...)
 	calls := make([]*executors.Call, len(reply.ToolCalls))
 	for i, c := range reply.ToolCalls {
+		c.ID = unique(c.ID, i, t.used)
+		message.ToolCalls[i].ID = c.ID
 		call := &executors.Call{
 			ToolCall: protocol.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments},
 			Turn:     turn, Round: round,
@@ -118,6 +123,7 @@ func (t *transcript) assistant(reply *llm.Reply, turn *executors.Turn, round int
 		}
 		calls[i] = call
 	}
+	t.append(message)
 	return calls
 }
 
