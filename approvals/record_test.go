@@ -1,12 +1,16 @@
 package approvals_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/steerable-go/sidecar/approvals"
+	"github.com/steerable-go/sidecar/internal/atomicfile"
 )
 
 // kept is what became of an answer: the result, the files and what two later
@@ -343,5 +347,40 @@ func TestStoredWhileSuspendedSaysSo(t *testing.T) {
 	got := f.gate().Record(t.Context(), approvals.Request{Tool: "edit"}, approvals.Decision{Kind: approvals.AllowAlways})
 	if got.Scope != approvals.ScopeTool || got.Reason != "an approvals file is damaged" {
 		t.Errorf("stored %+v, want it kept and the suspension named", got)
+	}
+}
+
+// Another process that holds the lock for good delays an answer for five
+// seconds, and then counts as a write that failed.
+func TestLockedFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		lock, err := atomicfile.TryLock(f.store + ".lock")
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		got := f.gate().Record(t.Context(), approvals.Request{Tool: "edit"}, approvals.Decision{Kind: approvals.AllowAlways})
+		want := approvals.Stored{Scope: approvals.ScopeOnce, Where: approvals.WhereNowhere, Reason: "not stored: another process holds the lock"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("stored (-want +got):\n%s", diff)
+		}
+		if waited := time.Since(start); waited < 5*time.Second || waited > 6*time.Second {
+			t.Errorf("waited %v, want 5s", waited)
+		}
+		if err := lock.Unlock(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// An answer is kept even if the turn ends at that moment.
+func TestAnswerOutlivesItsTurn(t *testing.T) {
+	f := newFixture(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	f.gate().Record(ctx, approvals.Request{Tool: "edit"}, approvals.Decision{Kind: approvals.DenyAlways})
+	if v := f.gate().Check(approvals.Request{Tool: "edit"}); v.Kind != approvals.DenyAlways {
+		t.Errorf("the next call: %+v, want the stored denial", v)
 	}
 }
