@@ -153,8 +153,8 @@ func TestAvailabilityProbe(t *testing.T) {
 	}
 }
 
-// ExamplePlayer_Play plays one session against a program.
-func ExamplePlayer_Play() {
+// ExampleParse reads a transcript from memory; a Player plays it.
+func ExampleParse() {
 	t, err := Parse("ping.txtar", []byte(`A ping is answered.
 -- script --
 > {"jsonrpc":"2.0","id":1,"method":"system.ping"}
