@@ -56,19 +56,23 @@ func appendKey(dst []byte, key string) []byte {
 	return append(protocol.AppendString(dst, key), ':')
 }
 
-// setMember returns the object with one member set; an existing one is
-// replaced. A nil object is empty.
+// setMember returns the object with one member set; an existing one is replaced
+// where it stands. A nil object is empty.
 func setMember(object json.RawMessage, name string, value []byte) (json.RawMessage, error) {
 	out := append(make([]byte, 0, len(object)+len(name)+len(value)+8), '{')
+	found := false
 	err := eachMember(object, func(key string, old json.RawMessage) {
-		if key != name {
-			out = append(appendKey(out, key), old...)
+		if key == name {
+			old, found = value, true
 		}
+		out = append(appendKey(out, key), old...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set member %q: %w", name, err)
 	}
-	out = append(appendKey(out, name), value...)
+	if !found {
+		out = append(appendKey(out, name), value...)
+	}
 	return append(out, '}'), nil
 }
 
