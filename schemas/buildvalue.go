@@ -37,6 +37,7 @@ func typeRule(n *node, doc map[string]any, at place) error {
 	return nil
 }
 
+// kindOf returns the kinds that a word after type stands for, 0 if it is none.
 func kindOf(word string) kinds {
 	switch word {
 	case "object":

@@ -40,6 +40,8 @@ func (s *scanner) check(n *node, i int) int {
 	}
 }
 
+// checkWord is word, for a literal that n must accept. Whether the rest of the
+// word is there does not matter once the kind is wrong.
 func (s *scanner) checkWord(n *node, i int, word string, kind kinds) int {
 	if n.kinds&kind == 0 {
 		return s.reject(n.keyword, n.expected)
@@ -83,6 +85,8 @@ func (s *scanner) checkObject(r *objectRule, i int) int {
 		}
 		text := s.nameText(x)
 		child := r.extra
+		// A bit tells repetitions of known names, so that only unknown ones
+		// are put on the stack of names.
 		if k := r.find(text); k >= 0 {
 			bit := uint64(1) << k
 			if p.seen&bit != 0 {

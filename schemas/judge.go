@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -21,10 +22,10 @@ type judge struct {
 // newJudge compiles an embedded schema, with the ones it refers to and no other.
 func newJudge(name string) (*judge, error) {
 	c := newCompiler()
-	c.LoadURL = func(url string) (io.ReadCloser, error) {
-		name, ok := strings.CutPrefix(url, prefix)
+	c.LoadURL = func(uri string) (io.ReadCloser, error) {
+		name, ok := strings.CutPrefix(uri, prefix)
 		if !ok {
-			return nil, fmt.Errorf("schema %q: outside of the set", url)
+			return nil, fmt.Errorf("schema %q: outside of the set", uri)
 		}
 		text, err := Source(name)
 		return io.NopCloser(bytes.NewReader(text)), err
@@ -100,10 +101,14 @@ func explain(err error) error {
 	return v
 }
 
-// clipPointer shortens the names of a pointer.
-func clipPointer(text string) string {
-	names := strings.Split(text, "/")
+// clipPointer turns the library's location, whose names are encoded as in a URL,
+// into a plain JSON pointer of short names.
+func clipPointer(location string) string {
+	names := strings.Split(location, "/")
 	for i, name := range names {
+		if plain, err := url.PathUnescape(name); err == nil {
+			name = plain
+		}
 		names[i] = clip(name)
 	}
 	return strings.Join(names, "/")

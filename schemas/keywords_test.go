@@ -108,6 +108,56 @@ func TestTablesRefuseWhatTheyDoNotKnow(t *testing.T) {
 	}
 }
 
+// TestUnsupportedNamesThePlace keeps the reason for a slow schema findable.
+func TestUnsupportedNamesThePlace(t *testing.T) {
+	for _, tt := range []struct{ schema, want string }{
+		{`{"not":{}}`, "#: unsupported not"},
+		{`{"properties":{"a":{"multipleOf":2}}}`, "#/properties/a: unsupported multipleOf"},
+		{`{"items":{"additionalProperties":{"minimum":0.5}}}`, "#/items/additionalProperties: unsupported minimum"},
+		{`{"$defs":{"x":{"if":true}}}`, "#/$defs/x: unsupported if"},
+		{`{"$ref":"#"}`, "#: unsupported cycle"},
+		{`{"$ref":"urn:steerable:schema:0.1.0:chat/Usage"}`, "chat/Usage: unsupported $ref"},
+		{`{"anyOf":[{"type":"string"},{"type":"string"}]}`, "#: unsupported anyOf"},
+		{`{"properties":{"a":[]}}`, "#/properties/a: unsupported schema"},
+	} {
+		doc, err := decodeNumbers([]byte(tt.schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := buildAlone(doc); err == nil || err.Error() != tt.want {
+			t.Errorf("%s: %v, want %s", tt.schema, err, tt.want)
+		}
+	}
+}
+
+// TestTooManyProperties is about the limit of a rule's sets.
+func TestTooManyProperties(t *testing.T) {
+	for _, n := range []int{64, 65} {
+		props := map[string]any{}
+		for k := range n {
+			props[string(rune('A'+k))] = map[string]any{"type": "null"}
+		}
+		schema, err := json.Marshal(map[string]any{"properties": props, "additionalProperties": false})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool, err := CompileTool(schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, fast := tool.engine.(*table); fast != (n <= 64) {
+			t.Errorf("%d properties: table %t", n, fast)
+		}
+		last := string(rune('A' + n - 1))
+		if err := tool.Check([]byte(`{"` + last + `":null}`)); err != nil {
+			t.Errorf("%d properties: %v", n, err)
+		}
+		if err := tool.Check([]byte(`{"` + last + `":1}`)); err == nil {
+			t.Errorf("%d properties: the last one is not checked", n)
+		}
+	}
+}
+
 // FuzzToolSchema compares the engines on any schema: what a table accepts must
 // be a schema, and must mean the same.
 func FuzzToolSchema(f *testing.F) {

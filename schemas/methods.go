@@ -81,6 +81,7 @@ func lookup(method string) row {
 	return row{}
 }
 
+// systemRow has the methods under system, which every host calls first and last.
 func systemRow(name string) row {
 	switch name {
 	case "ping":
@@ -91,6 +92,7 @@ func systemRow(name string) row {
 	return row{}
 }
 
+// agentRow has the methods under agent: sessions and, one level deeper, chats.
 func agentRow(name string) row {
 	if chat, ok := strings.CutPrefix(name, "chat."); ok {
 		return chatRow(chat)
@@ -106,6 +108,7 @@ func agentRow(name string) row {
 	return row{}
 }
 
+// chatRow has the methods of chats, under agent.chat and under chat alike.
 func chatRow(name string) row {
 	switch name {
 	case "stream":
@@ -118,6 +121,8 @@ func chatRow(name string) row {
 	return row{}
 }
 
+// toolRow has the methods under tool. tool.invoke is called in both directions:
+// hosts run tools of the sidecar with it, and the sidecar runs tools of the host.
 func toolRow(name string) row {
 	switch name {
 	case "list":
@@ -131,6 +136,7 @@ func toolRow(name string) row {
 	return row{}
 }
 
+// describeRow has the methods that tell about the process and its past turns.
 func describeRow(method string) row {
 	switch method {
 	case "config.get":
@@ -145,6 +151,7 @@ func describeRow(method string) row {
 	return row{}
 }
 
+// notificationRow has what the sidecar sends without expecting an answer.
 func notificationRow(method string) row {
 	switch method {
 	case "lifecycle.ready":
@@ -161,6 +168,7 @@ func notificationRow(method string) row {
 	return row{}
 }
 
+// reverseRow has what the sidecar asks of the host, beside tool.invoke.
 func reverseRow(method string) row {
 	switch method {
 	case "approval.request":

@@ -25,6 +25,7 @@ type names struct {
 	more []name
 }
 
+// at returns the name at depth k of the stack, from 0 to n-1.
 func (s *names) at(k int) name {
 	if k < fewNames {
 		return s.few[k]
@@ -32,6 +33,7 @@ func (s *names) at(k int) name {
 	return s.more[k-fewNames]
 }
 
+// push puts a name on the stack. Whoever lowers n gives names back.
 func (s *names) push(x name) {
 	if s.n < fewNames {
 		s.few[s.n] = x

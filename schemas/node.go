@@ -36,6 +36,8 @@ type node struct {
 	number []bound
 }
 
+// objectRule is what an object must satisfy. A rule has at most 64 props, so
+// that a set of them fits into a word.
 type objectRule struct {
 	props    []prop
 	index    map[string]int // of props, if they are many
@@ -47,16 +49,20 @@ type objectRule struct {
 	demand   string         // choices in words
 }
 
+// prop is a member that the schema knows.
 type prop struct {
 	name string
 	node *node
 }
 
+// arrayRule is what an array must satisfy.
 type arrayRule struct {
 	items    *node
 	min, max int // number of items; max is -1 if there is no limit
 }
 
+// textRule is what a string must satisfy. Lengths are in characters, which JSON
+// Schema takes to be code points.
 type textRule struct {
 	min, max int // characters; max is -1 if there is no limit
 	values   []string

@@ -24,6 +24,24 @@ func TestCheckSyntaxComesFirst(t *testing.T) {
 	}
 }
 
+func TestCheckCompilesOnce(t *testing.T) {
+	set := New()
+	for _, name := range []string{"events/StreamDone", "runtime/TraceFetchResult"} {
+		first, err := set.compile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = set.Check(name, []byte(`{}`))
+		if again, err := set.compile(name); err != nil || again != first {
+			t.Errorf("%s was compiled again: %v", name, err)
+		}
+	}
+	_ = set.Check("chat/Nothing", []byte(`{}`))
+	if n := len(*set.engines.Load()); n != 2 {
+		t.Errorf("%d engines, want the two that exist", n)
+	}
+}
+
 func TestCheckUnknownName(t *testing.T) {
 	set := New()
 	for _, name := range []string{"", "chat/Nothing", "../schemas", "chat", "chat/ChatStreamParams.schema.json", strings.Repeat("x", 1000)} {

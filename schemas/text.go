@@ -60,6 +60,8 @@ func (s *scanner) text(i int) (end int, plain bool) {
 // special marks, with the sign bit, the bytes of w that end a run of ordinary
 // characters. The lowest mark is exact; a borrow may set false ones above it.
 func special(w uint64) uint64 {
+	// x-ones sets the sign bit of a byte that is zero, &^x drops those that had
+	// it before; for control characters the limit takes the place of one.
 	quote := w ^ ones*'"'
 	slash := w ^ ones*'\\'
 	return ((w-ones*' ')&^w | (quote-ones)&^quote | (slash-ones)&^slash) & signs

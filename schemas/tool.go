@@ -99,7 +99,9 @@ func inspect(doc any, depth int) error {
 	return nil
 }
 
-// toolJudge is a judge with a limited amount of work for each check.
+// toolJudge is a judge with a limited amount of work for each check. Checks of
+// one tool wait for each other, which costs little: a turn runs few calls at once
+// and most schemas have a table.
 type toolJudge struct {
 	mu   sync.Mutex // guards the following, since the library has no room for them elsewhere
 	work int
