@@ -22,10 +22,11 @@ func (d *decoded) add(quoted []byte) {
 		if d.high != 0 && !bytes.HasPrefix(text, []byte(`\u`)) {
 			d.flush()
 		}
-		n := plainRun(text)
+		run := plainRun
 		if !valid {
-			n = asciiRun(text[:n])
+			run = asciiPlainRun
 		}
+		n := run(text)
 		d.b = append(d.b, text[:n]...)
 		text = text[n:]
 		switch {

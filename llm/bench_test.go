@@ -2,7 +2,9 @@ package llm
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -38,5 +40,49 @@ func BenchmarkStream5000(b *testing.B) {
 	}
 	if shown != 5000 {
 		b.Fatalf("%d deltas", shown)
+	}
+}
+
+// BenchmarkEncode encodes the request of the 200th tool round.
+func BenchmarkEncode(b *testing.B) {
+	req := &Request{Model: "m", Tools: json.RawMessage(tools)}
+	for i := range 200 {
+		id := fmt.Sprint("call_", i)
+		req.Messages = append(req.Messages,
+			Message{Role: RoleAssistant, Content: Quote("working on it"), ToolCalls: []ToolCall{{ID: id, Name: "ls", Arguments: json.RawMessage(`{"path":"/some/where","depth":3}`)}}},
+			Message{Role: RoleTool, ToolCallID: id, Content: Quote(strings.Repeat(`{"name":"file","size":123}`+"\n", 20))})
+	}
+	for _, d := range []struct {
+		name string
+		dialect
+	}{{"chat", &openAI{compat: plainCompat()}}, {"messages", &anthropic{}}} {
+		b.Run(d.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				body, _, err := d.encode(req)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.SetBytes(int64(len(body)))
+			}
+		})
+	}
+}
+
+// BenchmarkQuote escapes a tool result.
+func BenchmarkQuote(b *testing.B) {
+	for name, text := range map[string]string{
+		"plain": strings.Repeat("a line of text without anything to escape; ", 100),
+		"json":  strings.Repeat(`{"name":"file","size":123}`+"\n", 150),
+		"cjk":   strings.Repeat("你好，世界🌍", 200),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			var buf []byte
+			for b.Loop() {
+				buf = AppendQuoted(buf[:0], []byte(text))
+			}
+		})
 	}
 }

@@ -345,8 +345,10 @@ func TestInBandErrors(t *testing.T) {
 		{"wording alone", `{"error":{"message":"Rate limit reached for TPM"}}`, failed("rate_limit", "TPM")},
 		{"overflow at code 500", `{"error":{"code":500,"message":"the request exceeds the available context size"}}`, failed("context_overflow", "context size")},
 		{"tokens per minute are no overflow", `{"error":{"message":"Too many tokens per min","type":"tokens","code":"rate_limit_exceeded"}}`, failed("rate_limit", "per min")},
-		{"retry delay in the body", `{"error":{"code":429,"message":"boom","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"37.5s"}]}}`,
-			strings.Replace(failed("rate_limit", "boom"), `"messageContains"`, `"retryAfterMs":37500,"messageContains"`, 1)},
+		{
+			"retry delay in the body", `{"error":{"code":429,"message":"boom","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"37.5s"}]}}`,
+			strings.Replace(failed("rate_limit", "boom"), `"messageContains"`, `"retryAfterMs":37500,"messageContains"`, 1),
+		},
 	} {
 		events := []string{text, tc.event, done}
 		if strings.HasSuffix(tc.name, "without line end") {

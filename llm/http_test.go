@@ -78,8 +78,10 @@ func TestOtherAnswers(t *testing.T) {
 		{"JSON with parameters and suffix", "openai-chat", "application/vnd.x+json; charset=utf-8", `{"choices":[{"message":{"content":"a"}}]}`, `"text":"a"`},
 		{"completion with reasoning", "openai-chat", "application/json", `{"choices":[{"message":{"content":"a","reasoning_content":"r"},"finish_reason":"length"}]}`, `"text":"a","reasoning":"r","finishReason":"length"`},
 		{"error as list", "openai-chat", "application/json", `[{"error":{"code":503,"message":"boom"}}]`, `"finishReason":null,"error":{"kind":"server","retryable":true,"messageContains":"boom"}`},
-		{"message", "anthropic-messages", "application/json", `{"type":"message","content":[{"type":"thinking","thinking":"r","signature":"s"},{"type":"text","text":"a"},{"type":"tool_use","id":"t","name":"f","input":{"n":1.0}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":2}}`,
-			`"text":"a","reasoning":"r","finishReason":"tool_calls","toolCalls":[{"id":"t","name":"f","arguments":{"n":1.0}}],"usage":{"promptTokens":1,"completionTokens":2,"totalTokens":3,"cachedPromptTokens":0,"reasoningTokens":0,"cacheCreationTokens":0}`},
+		{
+			"message", "anthropic-messages", "application/json", `{"type":"message","content":[{"type":"thinking","thinking":"r","signature":"s"},{"type":"text","text":"a"},{"type":"tool_use","id":"t","name":"f","input":{"n":1.0}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":2}}`,
+			`"text":"a","reasoning":"r","finishReason":"tool_calls","toolCalls":[{"id":"t","name":"f","arguments":{"n":1.0}}],"usage":{"promptTokens":1,"completionTokens":2,"totalTokens":3,"cachedPromptTokens":0,"reasoningTokens":0,"cacheCreationTokens":0}`,
+		},
 		{"message error", "anthropic-messages", "application/json", `{"type":"error","error":{"type":"overloaded_error","message":"boom"}}`, `"finishReason":null,"error":{"kind":"server","retryable":true,"messageContains":"boom"}`},
 		{"other JSON for messages", "anthropic-messages", "application/json", `{"ok":true}`, `"finishReason":null,"error":{"kind":"unknown","retryable":true}`},
 		{"cut message", "anthropic-messages", "application/json", `{"content":[`, `"finishReason":null,"error":{"kind":"server","retryable":true}`},

@@ -26,23 +26,18 @@ func Quote(text string) json.RawMessage {
 // appendEscaped appends text as the inside of a JSON string literal.
 func appendEscaped(dst, text []byte) []byte {
 	for len(text) > 0 {
-		n := plainRun(text)
-		// Non-ASCII bytes are plain to plainRun but must be looked at here.
-		if m := asciiRun(text[:n]); m < n {
-			n = m
-		}
+		n := asciiPlainRun(text)
 		dst = append(dst, text[:n]...)
-		if text = text[n:]; len(text) == 0 {
-			break
-		}
-		if text[0] >= utf8.RuneSelf {
+		text = text[n:]
+		for len(text) > 0 && text[0] >= utf8.RuneSelf {
 			var size int
 			dst, size = appendRune(dst, text)
 			text = text[size:]
-			continue
 		}
-		dst = appendEscape(dst, text[0])
-		text = text[1:]
+		if len(text) > 0 && isSpecial(text[0]) {
+			dst = appendEscape(dst, text[0])
+			text = text[1:]
+		}
 	}
 	return dst
 }
@@ -104,27 +99,50 @@ const (
 	highBits  = 0x80 * everyByte
 )
 
+// special returns eight bytes of which the lowest that is not zero marks the
+// first quote, backslash or control character of x.
+func special(x uint64) uint64 {
+	quote := x ^ '"'*everyByte
+	slash := x ^ '\\'*everyByte
+	// A byte's high bit is set where it was below the subtrahend. Borrows only
+	// run upwards, so the lowest hit is exact.
+	return ((x - ' '*everyByte) | (quote - everyByte) | (slash - everyByte)) & ^x & highBits
+}
+
 // plainRun returns how many leading bytes of b are no quote, no backslash and no
 // control character.
 func plainRun(b []byte) int {
 	n := 0
 	for len(b)-n >= 8 {
-		x := binary.LittleEndian.Uint64(b[n:])
-		quote := x ^ '"'*everyByte
-		slash := x ^ '\\'*everyByte
-		// A byte's high bit is set where it was below the subtrahend. Borrows
-		// only run upwards, so the lowest hit is exact.
-		hit := ((x - ' '*everyByte) | (quote - everyByte) | (slash - everyByte)) & ^x & highBits
-		if hit != 0 {
+		if hit := special(binary.LittleEndian.Uint64(b[n:])); hit != 0 {
 			return n + bits.TrailingZeros64(hit)/8
 		}
 		n += 8
 	}
-	for n < len(b) && b[n] != '"' && b[n] != '\\' && b[n] >= ' ' {
+	for n < len(b) && !isSpecial(b[n]) {
 		n++
 	}
 	return n
 }
+
+// asciiPlainRun returns how many leading bytes of b are plain and ASCII.
+func asciiPlainRun(b []byte) int {
+	n := 0
+	for len(b)-n >= 8 {
+		x := binary.LittleEndian.Uint64(b[n:])
+		if hit := special(x) | x&highBits; hit != 0 {
+			return n + bits.TrailingZeros64(hit)/8
+		}
+		n += 8
+	}
+	for n < len(b) && b[n] < utf8.RuneSelf && !isSpecial(b[n]) {
+		n++
+	}
+	return n
+}
+
+// isSpecial says whether a byte may not stand in a literal as it is.
+func isSpecial(c byte) bool { return c == '"' || c == '\\' || c < ' ' }
 
 // asciiRun returns how many leading bytes of b are ASCII.
 func asciiRun(b []byte) int {

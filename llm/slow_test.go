@@ -32,6 +32,7 @@ func object(raw json.RawMessage) map[string]json.RawMessage {
 
 // take reads one chunk. It returns false if it is no JSON.
 func (s *slowReply) take(t *testing.T, payload string) bool {
+	t.Helper()
 	if !json.Valid([]byte(payload)) {
 		return false
 	}

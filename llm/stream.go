@@ -161,10 +161,10 @@ func (s *stream) send(ctx context.Context, body []byte) (*http.Response, error) 
 	return resp, nil
 }
 
-// cancelCause replaces the network's error after the end of a context by the
-// reason for that end.
+// cancelCause replaces what the network reports after the end of a context, an
+// error or a plain end, by the reason for that end.
 func cancelCause(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil {
+	if ctx.Err() == nil {
 		return err
 	}
 	if _, classed := errors.AsType[*Error](err); classed {
@@ -223,6 +223,9 @@ func (s *stream) events(body io.Reader) error {
 		if !ok {
 			if err := s.assembly.settle(); err != nil {
 				return err
+			}
+			if s.assembly.ended {
+				s.touch() // the end mark came after the last touch
 			}
 			err := r.fill()
 			switch {
