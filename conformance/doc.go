@@ -67,6 +67,6 @@
 //
 // # What is always checked
 //
-// Every line of stdout must be one valid JSON-RPC frame in valid UTF-8, and no
-// frame may be left over.
+// Every line of stdout must be one valid JSON-RPC frame in valid UTF-8 and of at
+// most 1 MiB, and no frame may be left over.
 package conformance

@@ -13,6 +13,11 @@ type frame struct {
 	id    json.RawMessage // as it was written; nil when absent
 }
 
+// maxFrame is the protocol's limit for a frame to the host: an unmodified host
+// searches its whole buffer again with every read, and 16 MiB block it for two
+// seconds.
+const maxFrame = 1 << 20
+
 // maxMessage is the limit of error.message in the protocol's SidecarError.
 const maxMessage = 1024
 
@@ -26,6 +31,9 @@ func errorKinds() []string {
 
 // parseFrame decodes a line and checks what holds for every frame.
 func parseFrame(line string) (*frame, error) {
+	if len(line) > maxFrame {
+		return nil, fmt.Errorf("%d bytes are over the limit of 1 MiB", len(line))
+	}
 	v, err := parseValue([]byte(line))
 	if err != nil {
 		return nil, fmt.Errorf("not JSON: %w", err)

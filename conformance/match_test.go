@@ -122,6 +122,8 @@ func TestParseFrame(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"result":1} {}`, "more than one JSON value"},
 		{"\ufeff" + `{"jsonrpc":"2.0","id":1,"result":1}`, "not JSON"},
 		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\"}", "not valid UTF-8"},
+		{`{"jsonrpc":"2.0","id":1,"result":"` + strings.Repeat("x", maxFrame-36) + `"}`, ""},
+		{`{"jsonrpc":"2.0","id":1,"result":"` + strings.Repeat("x", maxFrame-35) + `"}`, "over the limit of 1 MiB"},
 		{"", "not JSON"},
 		{"null", "a frame is an object"},
 		{"[]", "a frame is an object"},
