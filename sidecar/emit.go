@@ -172,7 +172,7 @@ func encode(v any) []byte {
 
 // decode reads params that have passed their schema.
 func decode(raw []byte, into any) error {
-	if err := json.Unmarshal(raw, into); err != nil {
+	if err := protocol.Decode(raw, into); err != nil {
 		return protocol.InvalidParams("invalid params: %s", err)
 	}
 	return nil

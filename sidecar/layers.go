@@ -77,7 +77,7 @@ func (s *Server) parseSandbox(p *protocol.ChatStreamParams, l *layers) error {
 		return nil
 	}
 	var e execSandbox
-	if err := json.Unmarshal(p.ExecSandbox, &e); err != nil {
+	if err := protocol.Decode(p.ExecSandbox, &e); err != nil {
 		return protocol.InvalidParams("execSandbox: %s", err)
 	}
 	if !e.Enabled {
@@ -130,7 +130,7 @@ func hostCapability(raw json.RawMessage) (*sandbox.Report, error) {
 	var caps struct {
 		Spawn *sandbox.Report `json:"spawn"`
 	}
-	if err := json.Unmarshal(raw, &caps); err != nil {
+	if err := protocol.Decode(raw, &caps); err != nil {
 		return nil, protocol.InvalidParams("hostCapabilities: %s", err)
 	}
 	return caps.Spawn, nil
@@ -147,7 +147,7 @@ func (s *Server) parseSafety(p *protocol.ChatStreamParams, l *layers) error {
 		Gate     string           `json:"gate"`
 	}
 	if given(p.Safety) {
-		if err := json.Unmarshal(p.Safety, &o); err != nil {
+		if err := protocol.Decode(p.Safety, &o); err != nil {
 			return protocol.InvalidParams("safety: %s", err)
 		}
 	}
@@ -207,7 +207,7 @@ func (s *Server) parseApproval(p *protocol.ChatStreamParams, l *layers) error {
 		WritableRoots []string `json:"writableRoots"`
 		WorkspaceAuto bool     `json:"workspaceAuto"`
 	}
-	if err := json.Unmarshal(p.Approval, &o); err != nil {
+	if err := protocol.Decode(p.Approval, &o); err != nil {
 		return protocol.InvalidParams("approval: %s", err)
 	}
 	mode, err := approvals.ParseGateMode(o.Mode)

@@ -36,7 +36,7 @@ func parseMessages(p *protocol.ChatStreamParams, spec *turnSpec) error {
 	messages := make([]llm.Message, 0, len(p.Messages)+8)
 	for i, raw := range p.Messages {
 		var m hostMessage
-		if err := json.Unmarshal(raw, &m); err != nil {
+		if err := protocol.Decode(raw, &m); err != nil {
 			return protocol.InvalidParams("messages[%d]: %s", i, err)
 		}
 		switch m.Role {

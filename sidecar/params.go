@@ -60,7 +60,7 @@ func refuseUnsupported(p *protocol.ChatStreamParams, _ *turnSpec) error {
 		Mode string `json:"mode"`
 	}
 	if given(p.Authz) {
-		if err := json.Unmarshal(p.Authz, &authz); err != nil {
+		if err := protocol.Decode(p.Authz, &authz); err != nil {
 			return protocol.InvalidParams("authz: %s", err)
 		}
 	}
@@ -87,7 +87,7 @@ func (s *Server) parseProvider(p *protocol.ChatStreamParams, spec *turnSpec) err
 		Script json.RawMessage `json:"script"`
 	}
 	if len(p.ProviderOptions) > 0 {
-		if err := json.Unmarshal(p.ProviderOptions, &extra); err != nil {
+		if err := protocol.Decode(p.ProviderOptions, &extra); err != nil {
 			return protocol.InvalidParams("providerOptions: %s", err)
 		}
 	}
