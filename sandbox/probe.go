@@ -113,6 +113,8 @@ func probeArgs(scratch string, mode policy.EgressMode) ([]string, policy.Policy,
 	case policy.EgressClosed:
 	case policy.EgressPinned:
 		c.Network, c.HostsGiven, c.AllowedHosts = true, true, []string{"localhost:" + strconv.Itoa(probePort)}
+	case policy.EgressLoopback:
+		c.Network, c.HostsGiven, c.AllowedHosts = true, true, []string{"localhost"}
 	case policy.EgressListed:
 		c.Network, c.HostsGiven, c.AllowedHosts = true, true, []string{"example.invalid"}
 	case policy.EgressOpen:

@@ -42,6 +42,7 @@ func commands() []command {
 		{name: "approvals", summary: "list, revoke and check stored answers", run: runApprovals},
 		{name: "schema", summary: "write the JSON Schemas of the protocol to a directory", run: runSchema},
 		{name: "llm", summary: "ask a model server and show what came back", run: runLLM},
+		{name: "sandbox", summary: "run a command confined, or say what confines one", run: runSandbox},
 	}
 }
 

@@ -42,11 +42,12 @@ var allowed = map[string][]string{
 	"sandbox/internal/mount":      {"sandbox/internal/spawn", "sandbox/policy"},
 	"sandbox/internal/nofile":     {},
 	"sandbox/internal/ruleset":    {},
+	"sandbox/internal/seatbelt":   {"egress", "sandbox/policy"},
 	"sandbox/internal/seccomp":    {},
 	"sandbox/internal/spawn":      {},
 	"sandbox/internal/supervisor": {"sandbox/internal/seccomp", "sandbox/policy"},
 	"sandbox/launcher": {
-		"sandbox/internal/mount", "sandbox/internal/nofile", "sandbox/internal/ruleset", "sandbox/internal/seccomp",
+		"sandbox/internal/mount", "sandbox/internal/nofile", "sandbox/internal/ruleset", "sandbox/internal/seatbelt", "sandbox/internal/seccomp",
 		"sandbox/internal/spawn", "sandbox/internal/supervisor", "sandbox/policy",
 	},
 	"proxy":                  {"egress", "proxy/internal/chunked", "proxy/internal/head", "proxy/internal/hello", "proxy/internal/relay", "proxy/internal/resolve"},
@@ -64,7 +65,7 @@ var allowed = map[string][]string{
 	// For tests only.
 	"internal/testhost": {"protocol"},
 	// Programs.
-	"cmd/steerable-sidecar":      {"approvals", "llm", "protocol", "schemas", "sidecar"},
+	"cmd/steerable-sidecar":      {"approvals", "llm", "protocol", "sandbox", "sandbox/launcher", "sandbox/policy", "schemas", "sidecar"},
 	"cmd/steerable-egress-proxy": {"proxy"},
 	"cmd/steerable-sandbox":      {"sandbox/launcher"},
 	"cmd/steerable-conformance":  {"conformance"},

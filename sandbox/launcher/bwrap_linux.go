@@ -78,12 +78,11 @@ func (l *launch) startBwrap(m machine) (*session, error) {
 // --unshare-user, bwrap run by root makes no user namespace and the command
 // keeps root's powers over the host's mounts.
 func (l *launch) bwrapFlags() []string {
-	flags := []string{"--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL"}
+	flags := []string{"--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+		"--cap-drop", "ALL", "--die-with-parent",
+	}
 	if !weakened(policy.DimSignals) {
 		flags = append(flags, "--unshare-pid")
-	}
-	if !weakened(policy.DimLeftovers) {
-		flags = append(flags, "--die-with-parent")
 	}
 	if l.policy.Pinnable() && !weakened(policy.DimEgress) {
 		flags = append(flags, "--unshare-net")

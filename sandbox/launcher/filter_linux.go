@@ -63,7 +63,7 @@ func unless(d policy.Dimension) policy.Dimension {
 func (l *launch) namespaceDimensions() policy.Dimension {
 	d := common()
 	for _, one := range []policy.Dimension{
-		policy.DimWrites, policy.DimProtect, policy.DimReadDeny, policy.DimMetadata, policy.DimSignals, policy.DimLeftovers,
+		policy.DimWrites, policy.DimProtect, policy.DimReadDeny, policy.DimMetadata, policy.DimSignals,
 	} {
 		d |= unless(one)
 	}

@@ -77,7 +77,7 @@ func (l *launch) guardian(m machine, ours int, command *spawn.Program, self *spa
 	*parent = spawn.Slot(os.Getpid())
 	childStart(g, ours, unix.SIGTERM, parent)
 	g.Call("adopt orphans", syscall.SYS_PRCTL, []spawn.Arg{spawn.Val(unix.PR_SET_CHILD_SUBREAPER), spawn.Val(1)})
-	scoped := m.abi >= ruleset.ScopeABI && !weakened(policy.DimLeftovers)
+	scoped := m.abi >= ruleset.ScopeABI
 	if scoped {
 		fd, err := ruleset.NewScope()
 		if err != nil {
@@ -143,7 +143,7 @@ func (l *launch) landlockSockets() seccomp.Sockets {
 	switch l.policy.Egress.Mode {
 	case policy.EgressPinned:
 		return seccomp.SocketsTCP
-	case policy.EgressListed, policy.EgressOpen:
+	case policy.EgressLoopback, policy.EgressListed, policy.EgressOpen:
 		return seccomp.SocketsOpen
 	case policy.EgressClosed:
 	}
@@ -178,7 +178,7 @@ func (l *launch) landlockDimensions(m machine, o seccomp.Options) policy.Dimensi
 	filtered := d != 0
 	d |= common() | unless(policy.DimWrites)
 	if m.abi >= ruleset.ScopeABI {
-		d |= unless(policy.DimSignals) | unless(policy.DimLeftovers)
+		d |= unless(policy.DimSignals)
 	}
 	if !filtered {
 		return d
@@ -202,7 +202,7 @@ func (l *launch) landlockSupervisor(m machine, s *session, temp string) error {
 		Arch: m.arch, Sockets: append(l.socketDirs(nil), temp), Writable: writable,
 	}
 	switch e := l.policy.Egress; e.Mode {
-	case policy.EgressOpen, policy.EgressListed:
+	case policy.EgressLoopback, policy.EgressListed, policy.EgressOpen:
 		s.supervisor.IP = supervisor.IPAny
 	case policy.EgressPinned:
 		s.supervisor.IP, s.supervisor.Port = supervisor.IPPinned, e.Port

@@ -143,7 +143,7 @@ func (l *launch) plan() (mount.Plan, error) {
 	}
 	temp, _ := policy.Lookup(l.env, "TMPDIR")
 	h := mount.Host{TempDir: temp, IsDir: isDir}
-	if p.Egress.Mode == policy.EgressOpen || p.Egress.Mode == policy.EgressListed {
+	if !p.Pinnable() {
 		h.Resolver = resolver()
 	}
 	plan := mount.New(p, h)

@@ -68,7 +68,7 @@ func egressArgs(e Egress) []string {
 	case EgressClosed:
 	case EgressOpen:
 		a = append(a, "--network", "on")
-	case EgressPinned, EgressListed:
+	case EgressPinned, EgressLoopback, EgressListed:
 		if e.Socket != "" {
 			return []string{"--egress-socket", e.Socket, "--egress-port", strconv.Itoa(int(e.Port))}
 		}

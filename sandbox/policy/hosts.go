@@ -34,7 +34,13 @@ func egressOf(c Config) (Egress, error) {
 	if port, ok := oneLoopback(entries); ok {
 		return Egress{Mode: EgressPinned, Port: port, Hosts: c.AllowedHosts}, nil
 	}
-	return Egress{Mode: EgressListed, Hosts: c.AllowedHosts}, nil
+	mode := EgressLoopback
+	for _, e := range entries {
+		if !isLocal(e) {
+			mode = EgressListed
+		}
+	}
+	return Egress{Mode: mode, Hosts: c.AllowedHosts}, nil
 }
 
 // socketEgress is the form of the command line: a proxy that listens on a
@@ -61,16 +67,19 @@ func socketEgress(c Config) (Egress, error) {
 func oneLoopback(entries []egress.Endpoint) (uint16, bool) {
 	port := entries[0].Port
 	for _, e := range entries {
-		if e.Port == 0 || e.Port != port {
-			return 0, false
-		}
-		switch e.Host.Unmap().String() {
-		case "localhost", "127.0.0.1", "[::1]":
-		default:
+		if e.Port == 0 || e.Port != port || !isLocal(e) {
 			return 0, false
 		}
 	}
 	return port, true
+}
+
+func isLocal(e egress.Endpoint) bool {
+	switch e.Host.Unmap().String() {
+	case "localhost", "127.0.0.1", "[::1]":
+		return true
+	}
+	return false
 }
 
 func entryReason(err error) string {

@@ -30,6 +30,7 @@ type EgressMode uint8
 const (
 	EgressClosed EgressMode = iota // nothing
 	EgressPinned                   // exactly one loopback endpoint
+	EgressLoopback                 // several; only Seatbelt pins them, Linux reports them open
 	EgressListed                   // entries the kernel cannot pin; open, and reported so
 	EgressOpen                     // everything
 )
@@ -43,7 +44,8 @@ type Egress struct {
 	// Socket is the path of the unix socket behind the pinned endpoint. Empty
 	// means the TCP port of the same number on the host's loopback address.
 	Socket string
-	// Hosts are the entries as given, for backends that understand them.
+	// Hosts are the entries as given, for backends that understand them. Set
+	// in EgressPinned without a socket, EgressLoopback and EgressListed.
 	Hosts []string
 }
 
@@ -71,7 +73,7 @@ type Limits struct {
 // backend can deliver.
 func (p Policy) Requested() Dimension {
 	d := DimWrites | DimMetadata | DimEgress | DimUnix | DimDescriptors |
-		DimEnvironment | DimSignals | DimKernel | DimLeftovers
+		DimEnvironment | DimSignals | DimKernel
 	if !p.Unprotected && len(ProtectedPaths(p.Roots, p.GitDirs)) > 0 {
 		d |= DimProtect
 	}

@@ -11,6 +11,7 @@ const (
 	ReasonRootFS           Reason = "root_is_filesystem"  // "/" is a root and AllowRootFS is not set
 	ReasonSymlinkLeaves    Reason = "symlink_leaves_root" // a root below another root resolves outside it
 	ReasonControlCharacter Reason = "control_character"   // a path or value holds a control character
+	ReasonPathLength       Reason = "path_length"         // a path is too long for the backend
 	ReasonRelativePath     Reason = "relative_path"       // a path is relative and there is no directory to start from
 	ReasonAllowedHosts     Reason = "allowed_hosts"       // an allow-list entry is malformed
 	ReasonEgressEndpoint   Reason = "egress_endpoint"     // the egress socket and port do not make one endpoint

@@ -70,7 +70,6 @@ const (
 	DimEnvironment                       // only listed variables are inherited, and no process shows the others
 	DimSignals                           // processes outside cannot be signalled, traced or reprioritised
 	DimKernel                            // keyrings, device nodes, mounts, namespaces, bpf, TIOCSTI and io_uring are closed
-	DimLeftovers                         // no process outlives the call
 	DimLimits                            // the resource limits asked for are set
 )
 
@@ -78,7 +77,7 @@ const (
 func dimensionNames() []string {
 	return []string{
 		"writes", "protect", "readDeny", "metadata", "egress", "unix",
-		"descriptors", "environment", "signals", "kernel", "leftovers", "limits",
+		"descriptors", "environment", "signals", "kernel", "limits",
 	}
 }
 

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/steerable-go/sidecar/sandbox"
+	"github.com/steerable-go/sidecar/sandbox/launcher"
+	"github.com/steerable-go/sidecar/sandbox/policy"
+)
+
+// runSandbox handles "sandbox describe". "sandbox exec" has been carried out
+// before main began, by package launcher; what arrives here as exec is a
+// command line without anything after the verb.
+func runSandbox(env environment, args []string) int {
+	if len(args) == 0 {
+		return usage(env, "sandbox needs a verb: exec or describe")
+	}
+	switch args[0] {
+	case "describe":
+		return describeSandbox(env, args[1:])
+	case "exec":
+		return launcher.Main(args)
+	}
+	return usage(env, "unknown verb %q; sandbox has exec and describe", args[0])
+}
+
+// describeSandbox prints what a command with these flags would be confined by.
+func describeSandbox(env environment, args []string) int {
+	// The parser demands a command, as exec does; describe runs none.
+	command, err := policy.ParseArgs(append(args, "--", "true"))
+	if err != nil {
+		return usage(env, "%v", err)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return usage(env, "working directory: %v", err)
+	}
+	command.Config.Dir, command.Config.Home = dir, env.getenv("HOME")
+	p, err := policy.New(command.Config)
+	if err != nil {
+		return usage(env, "%v", err)
+	}
+	host := sandboxHost(env)
+	report := policy.NoBackend()
+	if command.Backend == policy.BackendAuto {
+		report, err = host.Describe(context.Background(), p)
+	} else if backend, selectErr := host.Select(context.Background(), p, command.Backend); selectErr == nil {
+		report = backend.Report()
+	}
+	if err != nil {
+		fmt.Fprintf(env.stderr, "steerable-sidecar: %v\n", err)
+		return exitFailed
+	}
+	if command.JSON {
+		return printJSON(env, report)
+	}
+	printReport(env.stdout, report)
+	return exitOK
+}
+
+// sandboxHost returns the host whose launcher lies beside this program, or is
+// this program.
+func sandboxHost(env environment) *sandbox.Host {
+	opts := sandbox.Options{Env: []string{"PATH=" + env.getenv("PATH"), "HOME=" + env.getenv("HOME")}}
+	if exe, err := os.Executable(); err == nil {
+		opts.Executable = exe
+	}
+	if home := env.getenv("HOME"); home != "" {
+		opts.RunDir = filepath.Join(home, ".steerable", "run")
+	}
+	return sandbox.NewHost(opts)
+}
+
+func printJSON(env environment, report sandbox.Report) int {
+	if err := json.NewEncoder(env.stdout).Encode(report); err != nil {
+		fmt.Fprintf(env.stderr, "steerable-sidecar: %v\n", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+func printReport(w io.Writer, r sandbox.Report) {
+	fmt.Fprintf(w, "backend      %s\nenforcement  %s\n", r.Backend, r.Enforcement)
+	for _, name := range r.NotEnforced {
+		fmt.Fprintf(w, "not enforced %s\n", name)
+	}
+	if r.ABI > 0 {
+		fmt.Fprintf(w, "landlock ABI %d\n", r.ABI)
+	}
+}
