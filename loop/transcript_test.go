@@ -146,11 +146,11 @@ func TestSteerInterrupts(t *testing.T) {
 	s := Steer{Interrupt: true}
 	opts, _, model := script(t, `[{"text":["x","long"],"delayMs":60000},{"text":"y"}]`, nil)
 	opts.Steer = &s
-	opts.Events = steering{opts.Events, func() {}}
+	started := make(chan struct{}, 2)
+	opts.Provider = starting{model, started}
 	go func() {
-		for !s.Add("stop that") {
-			continue
-		}
+		<-started
+		s.Add("stop that")
 	}()
 	done := make(chan Outcome, 1)
 	go func() { done <- Run(context.Background(), opts) }()
@@ -244,4 +244,15 @@ func TestSpillSweepsOldFiles(t *testing.T) {
 			t.Errorf("%s is there: %v, want %v", filepath.Base(path), err == nil, want)
 		}
 	}
+}
+
+// starting tells when a request begins.
+type starting struct {
+	llm.Provider
+	began chan<- struct{}
+}
+
+func (s starting) Stream(ctx context.Context, req *llm.Request, sink llm.Sink) (*llm.Reply, error) {
+	s.began <- struct{}{}
+	return s.Provider.Stream(ctx, req, sink)
 }
