@@ -78,12 +78,8 @@ func (s *Stream) Delta(ctx context.Context, kind DeltaKind, quoted []byte, more 
 		}
 		return o.Err()
 	}
-	for len(quoted) > deltaCap {
-		head, rest := splitString(quoted, deltaCap)
-		if err := s.Delta(ctx, kind, head, true); err != nil {
-			return err
-		}
-		quoted = rest
+	if len(quoted) > deltaCap {
+		return s.long(ctx, kind, quoted, more)
 	}
 	o.mu.Lock()
 	for o.blocked && s.size >= streamCap && !s.ended {
@@ -205,21 +201,34 @@ func (s *Stream) wake() {
 	}
 }
 
-// splitString cuts a JSON string literal into two, the first of at most limit
-// bytes. It never cuts inside an escape, a surrogate pair or a rune.
-func splitString(quoted []byte, limit int) (head, rest []byte) {
+// long sends a delta that is too long for one frame in several.
+func (s *Stream) long(ctx context.Context, kind DeltaKind, quoted []byte, more bool) error {
 	inner := quoted[1 : len(quoted)-1]
+	var piece []byte
+	for len(inner) > 0 {
+		n := cutPoint(inner, deltaCap-2)
+		piece = append(append(append(piece[:0], '"'), inner[:n]...), '"')
+		inner = inner[n:]
+		if err := s.Delta(ctx, kind, piece, more || len(inner) > 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutPoint returns how many bytes of the inside of a JSON string, at most limit
+// and at least one character, can stand in a string of their own: it never cuts
+// inside an escape, a surrogate pair or a rune.
+func cutPoint(inner []byte, limit int) int {
 	at := 0
 	for at < len(inner) {
 		n := unitLen(inner[at:])
-		if at+n > limit-2 && at > 0 {
+		if at+n > limit && at > 0 {
 			break
 		}
 		at += n
 	}
-	head = append(append(append(make([]byte, 0, at+2), '"'), inner[:at]...), '"')
-	rest = append(append(append(make([]byte, 0, len(inner)-at+2), '"'), inner[at:]...), '"')
-	return head, rest
+	return at
 }
 
 // unitLen is the length of the character or escape that text begins with; two

@@ -163,7 +163,7 @@ func FuzzAppendString(f *testing.F) {
 	})
 }
 
-func FuzzSplitString(f *testing.F) {
+func FuzzCutPoint(f *testing.F) {
 	f.Add("héllo 😀 wörld", 7, true)
 	f.Add(strings.Repeat("\\\"\n", 20), 5, false)
 	f.Fuzz(func(t *testing.T, s string, limit int, ascii bool) {
@@ -174,17 +174,13 @@ func FuzzSplitString(f *testing.F) {
 			quoted = escapeAll(s)
 		}
 		var joined strings.Builder
-		for rest := quoted; ; {
-			if len(rest) <= limit {
-				joined.WriteString(decodeText(t, rest))
-				break
+		for inner := quoted[1 : len(quoted)-1]; len(inner) > 0; {
+			n := cutPoint(inner, limit)
+			if n > limit || n == 0 {
+				t.Fatalf("a piece of %d bytes, limit %d", n, limit)
 			}
-			var head []byte
-			head, rest = splitString(rest, limit)
-			if len(head) > limit || len(head) <= 2 {
-				t.Fatalf("head of %d bytes, limit %d", len(head), limit)
-			}
-			joined.WriteString(decodeText(t, head))
+			joined.WriteString(decodeText(t, append(append([]byte{'"'}, inner[:n]...), '"')))
+			inner = inner[n:]
 		}
 		if joined.String() != s {
 			t.Errorf("%q became %q", s, joined.String())
