@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -147,7 +148,10 @@ func (p *Peer) line(ctx context.Context, line []byte, more bool) {
 // to one of our calls, that call fails at once instead of at its timeout.
 func (p *Peer) malformed(line []byte, err error, more bool) {
 	fault := faultOf(line, err)
-	if n, ours := serial(fault.id); ours && p.failCall(n, fault.err) {
+	if n, ours := serial(fault.id); ours && !bytes.Contains(line, []byte(`"method"`)) {
+		if !p.failCall(n, fault.err) {
+			p.strays.Add(1)
+		}
 		p.opts.Log.Warn().Str("error", fault.err.Message).Msg("malformed answer from the host")
 		return
 	}

@@ -33,6 +33,9 @@ type hostCall struct {
 
 // parseMessages reads the history.
 func parseMessages(p *protocol.ChatStreamParams, spec *turnSpec) error {
+	if len(p.Messages) == 0 {
+		return protocol.InvalidParams("messages must hold at least one message")
+	}
 	messages := make([]llm.Message, 0, len(p.Messages)+8)
 	for i, raw := range p.Messages {
 		var m hostMessage

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/steerable-go/sidecar/executors"
@@ -21,12 +22,12 @@ const (
 // stopRequest is a host's wish to end.
 type stopRequest struct{ now bool }
 
-// ErrHostGone is returned by [Server.Run] when the host no longer reads: its
-// pipe broke, or stayed full for the limit.
+// ErrHostGone is returned by [Server.Run] when the host's pipe stayed full for
+// the limit or failed in a way that is not its closing.
 var ErrHostGone = errors.New("the host is gone")
 
-// Run serves until the host closes its end or asks for a shutdown, or ctx ends;
-// these return nil. Ending has one order:
+// Run serves until the host closes either of its ends or asks for a shutdown, or
+// ctx ends; these return nil. Ending has one order:
 //
 //  1. no new stream is accepted and every turn is cancelled;
 //  2. calls that wait for the host fail, and turns get a moment to end with
@@ -56,7 +57,10 @@ func (s *Server) Run(ctx context.Context) error {
 			patience = 0
 		}
 	case err := <-s.outFail:
-		failure = fmt.Errorf("%w: %w", ErrHostGone, err)
+		reason = "eof"
+		if !errors.Is(err, syscall.EPIPE) {
+			failure = fmt.Errorf("%w: %w", ErrHostGone, err)
+		}
 	case <-ctx.Done():
 	}
 	s.streams.close()
@@ -66,7 +70,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.out.Write(s.peer.Notification(protocol.NotifyShutdown, []byte(`{"reason":"`+reason+`"}`)), false)
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainOut)
 	defer cancel()
-	if err := s.out.Close(drain); err != nil && failure == nil {
+	if err := s.out.Close(drain); err != nil && failure == nil && !errors.Is(err, syscall.EPIPE) {
 		s.opts.Log.Warn().Err(err).Msg("the last frames did not reach the host")
 	}
 	return failure
