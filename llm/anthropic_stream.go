@@ -154,6 +154,7 @@ func (d *anthropicDecoder) delta() error {
 	case `"input_json_delta"`:
 		if b != nil && b.call != nil {
 			b.call.addArguments(piece)
+			d.a.calls.size += len(piece)
 		}
 	}
 	return nil

@@ -144,9 +144,14 @@ func findObject(text []byte) (object []byte, problem string) {
 	return first, ""
 }
 
-// isWholeObject says whether text is a complete object.
+// isWholeObject says whether text is a complete object. It is asked for every
+// fragment with a name, so the long way is kept for texts that look like it.
 func isWholeObject(text []byte) bool {
-	_, problem := findObject(bytes.TrimSpace(text))
+	text = bytes.TrimSpace(text)
+	if len(text) == 0 || text[len(text)-1] != '}' {
+		return false
+	}
+	_, problem := findObject(text)
 	return problem == ""
 }
 

@@ -48,6 +48,11 @@ func (a *assembly) show(kind DeltaKind, quoted []byte) error {
 	return nil
 }
 
+// size is how much of the reply is held in memory.
+func (a *assembly) size() int {
+	return len(a.text.joined) + len(a.reasoning.joined) + a.calls.size
+}
+
 // settle tells the sink that the input has run dry, if it was told otherwise.
 func (a *assembly) settle() error {
 	a.more = false

@@ -354,6 +354,28 @@ func TestSizeLimits(t *testing.T) {
 	}
 }
 
+// TestReplyIsBounded holds that a server cannot fill the memory with small
+// events that never end.
+func TestReplyIsBounded(t *testing.T) {
+	for name, chunk := range map[string]string{
+		"text":      delta(`{"content":"` + strings.Repeat("x", 1000) + `"}`),
+		"reasoning": delta(`{"reasoning":"` + strings.Repeat("x", 1000) + `"}`),
+		"arguments": callChunk(`{"index":0,"id":"a","function":{"name":"f","arguments":"` + strings.Repeat("x", 1000) + `"}}`),
+	} {
+		s := serveStream(t, func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				if _, err := io.WriteString(w, "data: "+chunk+"\n\n"); err != nil {
+					return
+				}
+			}
+		})
+		_, err := newProvider(t, Config{BaseURL: s.URL, MaxEventBytes: 1 << 18}).Stream(t.Context(), question(), nil)
+		if e := failure(t, err); e.Kind != KindServer || e.Retryable || !strings.Contains(e.Message, "a reply of more than 262144 bytes") {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
 // TestErrorBodyIsBounded holds that a huge error body is neither read whole nor
 // shown whole.
 func TestErrorBodyIsBounded(t *testing.T) {

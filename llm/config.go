@@ -35,8 +35,8 @@ type Config struct {
 	// counts, comments and pings included. 0 means 300 s.
 	IdleTimeout time.Duration
 
-	// MaxEventBytes bounds one event of the stream and a whole reply that is no
-	// stream. 0 means 64 MiB.
+	// MaxEventBytes bounds one event of a stream, and all text, reasoning and
+	// arguments of a reply together. 0 means 64 MiB.
 	MaxEventBytes int
 
 	// Compat overrides what is known about the vendor of a chat-completions

@@ -2,10 +2,17 @@ package llm
 
 import "encoding/json"
 
-// details gathers OpenRouter's reasoning_details. Pieces of one entry carry the
-// same type and index; the server wants the whole entries back.
+// details gathers OpenRouter's reasoning_details. An entry may come in pieces of
+// the same type and index; the server wants the whole entries back.
 type details struct {
-	list []map[string]json.RawMessage
+	list []*detail
+}
+
+// detail is one entry. Its text and summary arrive in pieces, the other members
+// whole.
+type detail struct {
+	members       map[string]json.RawMessage
+	text, summary literals
 }
 
 // add takes the list of one chunk.
@@ -24,35 +31,32 @@ func (s *details) add(raw []byte) {
 
 // merge adds a piece to the entry it continues.
 func (s *details) merge(piece map[string]json.RawMessage) {
-	if len(s.list) == 0 || !continuesEntry(s.list[len(s.list)-1], piece) {
-		s.list = append(s.list, piece)
-		return
+	if len(s.list) == 0 || !s.list[len(s.list)-1].continuedBy(piece) {
+		s.list = append(s.list, &detail{members: map[string]json.RawMessage{}})
 	}
-	last := s.list[len(s.list)-1]
+	d := s.list[len(s.list)-1]
 	for key, raw := range piece {
-		if (key == "text" || key == "summary") && isText(raw) && isText(last[key]) {
-			raw = Quote(unquote(last[key]) + unquote(raw))
-		}
-		if last[key] == nil || !isNull(raw) && string(raw) != `""` {
-			last[key] = raw
+		switch {
+		case key == "text" && isText(raw):
+			d.text.add(raw)
+		case key == "summary" && isText(raw):
+			d.summary.add(raw)
+		case d.members[key] == nil || !isNull(raw) && string(raw) != `""`:
+			d.members[key] = raw
 		}
 	}
 }
 
-// continuesEntry says whether a piece goes on with an entry. Encrypted entries
+// continuedBy says whether a piece goes on with this entry. Encrypted entries
 // come whole.
-func continuesEntry(last, piece map[string]json.RawMessage) bool {
+func (d *detail) continuedBy(piece map[string]json.RawMessage) bool {
 	for _, key := range []string{"type", "index", "id"} {
-		if !sameMember(last, piece, key) {
+		a, b := d.members[key], piece[key]
+		if !isNull(a) && !isNull(b) && string(a) != string(b) {
 			return false
 		}
 	}
-	return last != nil && piece != nil && piece["data"] == nil && last["data"] == nil
-}
-
-// sameMember says whether two objects do not differ in a member.
-func sameMember(a, b map[string]json.RawMessage, key string) bool {
-	return isNull(a[key]) || isNull(b[key]) || string(a[key]) == string(b[key])
+	return piece["data"] == nil && d.members["data"] == nil
 }
 
 // encode returns the entries in the form of Message.Opaque, nil if there are
@@ -61,9 +65,19 @@ func (s *details) encode() json.RawMessage {
 	if len(s.list) == 0 {
 		return nil
 	}
-	list, err := json.Marshal(s.list)
+	list := make([]map[string]json.RawMessage, len(s.list))
+	for i, d := range s.list {
+		for name, pieces := range map[string]*literals{"text": &d.text, "summary": &d.summary} {
+			pieces.flush()
+			if whole := pieces.literal(); whole != nil {
+				d.members[name] = whole
+			}
+		}
+		list[i] = d.members
+	}
+	raw, err := json.Marshal(list)
 	if err != nil {
 		return nil
 	}
-	return append(append([]byte(`{"`+opaqueDetails+`":`), list...), '}')
+	return append(append([]byte(`{"`+opaqueDetails+`":`), raw...), '}')
 }

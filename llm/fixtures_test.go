@@ -175,7 +175,7 @@ func TestSplits(t *testing.T) {
 		for _, f := range loadFixtures(t, dir) {
 			whole := ask(t, f.provider(t, "http://in.memory", f.inMemory(func() int { return 1 << 30 })), nil)
 			want := tree(t, whole)
-			for seed := range 24 {
+			for seed := range 16 {
 				rng := rand.New(rand.NewPCG(uint64(seed), 7))
 				next := func() int { return 1 + rng.IntN(1<<(seed%8)) }
 				if seed == 0 && len(f.body) < 10000 {

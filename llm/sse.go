@@ -14,6 +14,9 @@ const (
 	readAtLeast = 4 << 10
 )
 
+// maxBareTries bounds how often the end of a bare object is looked for.
+const maxBareTries = 256
+
 // errEventTooLarge says that one event exceeds the cap.
 var errEventTooLarge = errors.New("event too large")
 
@@ -49,6 +52,7 @@ type eventReader struct {
 	lines  int    // data lines of the current event
 	joined []byte // the data lines, if there are several
 	bare   []byte // a JSON object without field name, as far as it has come
+	tries  int    // how often it was tried whether the object is whole
 	begun  bool   // the first line has been read
 }
 
@@ -170,7 +174,7 @@ func (r *eventReader) take(line []byte) (event, bool) {
 
 // addData adds a data line to the event.
 func (r *eventReader) addData(value []byte) {
-	r.bare = nil
+	r.bare, r.tries = nil, 0
 	r.lines++
 	switch r.lines {
 	case 1:
@@ -203,15 +207,18 @@ func (r *eventReader) takeBare(line []byte) (event, bool) {
 	}
 	r.bare = append(r.bare, line...)
 	// Only a closing brace can complete it; anything else need not be tried.
-	if trimmed := bytes.TrimRight(line, " \t"); len(trimmed) == 0 || trimmed[len(trimmed)-1] != '}' {
+	// Error envelopes are small: what has very many braces is something else.
+	trimmed := bytes.TrimRight(line, " \t")
+	if len(trimmed) == 0 || trimmed[len(trimmed)-1] != '}' || r.tries == maxBareTries {
 		return event{}, false
 	}
+	r.tries++
 	c := cursor{b: r.bare}
 	if c.value(); !c.end() {
 		return event{}, false
 	}
 	ev := event{data: r.bare}
-	r.bare = nil
+	r.bare, r.tries = nil, 0
 	return ev, true
 }
 

@@ -210,7 +210,7 @@ func (s *stream) document(body io.Reader) error {
 		return err
 	}
 	if len(text) > s.provider.maxEvent {
-		return s.tooLarge()
+		return s.tooLarge("a reply")
 	}
 	return explain(s.decoder.whole(unwrapList(text)))
 }
@@ -232,7 +232,7 @@ func (s *stream) events(body io.Reader) error {
 			case err == nil:
 				continue
 			case errors.Is(err, errEventTooLarge):
-				return s.tooLarge()
+				return s.tooLarge("an event")
 			case !errors.Is(err, io.EOF):
 				return err
 			}
@@ -287,6 +287,9 @@ func (s *stream) event(ev event) (done bool, err error) {
 		}
 	case data[0] == '{':
 		err = explain(s.decoder.event(ev.name, data))
+		if err == nil && s.assembly.size() > s.provider.maxEvent {
+			err = s.tooLarge("a reply")
+		}
 		return s.assembly.done, err
 	}
 	s.assembly.warn("an event that is not a JSON object was ignored")
@@ -302,8 +305,8 @@ func explain(err error) error {
 }
 
 // tooLarge is the error for input over the cap.
-func (s *stream) tooLarge() *Error {
-	e := newError(KindServer, fmt.Sprintf("the server sent an event of more than %d bytes", s.provider.maxEvent))
+func (s *stream) tooLarge(what string) *Error {
+	e := newError(KindServer, fmt.Sprintf("the server sent %s of more than %d bytes", what, s.provider.maxEvent))
 	e.Retryable = false // it would come again
 	return e
 }

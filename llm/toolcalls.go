@@ -40,6 +40,7 @@ type call struct {
 type calls struct {
 	list  []*call
 	delta int // number of the current delta
+	size  int // bytes of argument text so far
 }
 
 // add takes one fragment.
@@ -53,6 +54,7 @@ func (t *calls) add(f *fragment) {
 	}
 	c.addName(f.name, t.delta)
 	c.addArguments(f.args)
+	t.size += len(f.args)
 	c.extra.merge(f.extra)
 }
 
