@@ -59,15 +59,8 @@ func TestHalfCloseByTarget(t *testing.T) {
 	}
 }
 
-// TestTargetClosesWhileClientSends must not cost the client a byte of what the
-// target sent, although the client's own bytes hit a closed connection.
-func TestTargetClosesWhileClientSends(t *testing.T) {
-	t.Parallel()
-	target := server(t, "tcp", "127.0.0.1:0", func(c *net.TCPConn) {
-		_, _ = c.Write(bytes.Repeat([]byte("a"), mib4))
-	}).String()
-	h := start(t, Options{Policy: Policy{Allow: entries(t, target)}})
-	conn := tunnel(t, h.addr, target)
+// sendUntilError keeps a client talking; the channel closes when it no longer can.
+func sendUntilError(conn net.Conn) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -78,20 +71,60 @@ func TestTargetClosesWhileClientSends(t *testing.T) {
 			<-time.After(time.Millisecond)
 		}
 	}()
-	n, err := io.Copy(io.Discard, slowly{conn})
-	if n != mib4 {
-		t.Errorf("%d of %d bytes, %v", n, mib4, err)
+	return done
+}
+
+// TestTargetClosesWhileClientSends must not cost the client a byte of what the
+// target sent and ended, although the client's own bytes hit a closed socket.
+func TestTargetClosesWhileClientSends(t *testing.T) {
+	t.Parallel()
+	const size = 256 << 10
+	closed := make(chan struct{})
+	target := server(t, "tcp", "127.0.0.1:0", func(c *net.TCPConn) {
+		defer close(closed)
+		_, _ = c.Write(make([]byte, size))
+		_ = c.CloseWrite()
+		<-time.After(50 * time.Millisecond) // let it arrive; closing with unread bytes drops the rest
+	}).String()
+	h := start(t, Options{Policy: Policy{Allow: entries(t, target)}})
+	conn := tunnel(t, h.addr, target)
+	done := sendUntilError(conn)
+	<-closed
+	<-time.After(20 * time.Millisecond)
+	if n, err := io.Copy(io.Discard, conn); n != size || err != nil {
+		t.Errorf("%d of %d bytes, %v", n, size, err)
 	}
 	_ = conn.Close()
 	<-done
+	eventually(t, "the tunnel's end", func() bool { return h.srv.tunnels.Open() == 0 })
 }
 
-// slowly reads in small pieces, so that the sender's buffers stay full.
-type slowly struct{ io.Reader }
-
-func (s slowly) Read(p []byte) (int, error) {
-	<-time.After(50 * time.Microsecond)
-	return s.Reader.Read(p[:min(len(p), 16<<10)])
+// TestResetWhileClientSends is never taken for an end: the kernel tells a
+// reset to one system call, which may be the other direction's. The client of
+// this test sends and reads as well, so that what it sees proves nothing; the
+// decision log does.
+func TestResetWhileClientSends(t *testing.T) {
+	t.Parallel()
+	target := server(t, "tcp", "127.0.0.1:0", func(c *net.TCPConn) {
+		_, _ = c.Write(make([]byte, 100<<10))
+		_, _ = io.ReadFull(c, make([]byte, 4096))
+		_ = c.SetLinger(0)
+	}).String()
+	h := start(t, Options{Policy: Policy{Allow: entries(t, target)}})
+	const rounds = 30
+	for range rounds {
+		conn := tunnel(t, h.addr, target)
+		done := sendUntilError(conn)
+		_, _ = io.Copy(io.Discard, conn)
+		_ = conn.Close()
+		<-done
+	}
+	h.events.nth(t, rounds)
+	for _, e := range h.events.all(t) {
+		if e.Cause != "upstream_reset" {
+			t.Errorf("a reset was recorded as %+v", e)
+		}
+	}
 }
 
 // TestBannerFirst does not wait for the client to speak.

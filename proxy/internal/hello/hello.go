@@ -68,7 +68,10 @@ func (r *Reader) Add(p []byte) (State, Info, error) {
 		}
 		if body, ok := r.message(); ok {
 			info, err := parse(body)
-			return Done, info, err
+			if err != nil {
+				return More, Info{}, err
+			}
+			return Done, info, nil
 		}
 	}
 	if len(r.raw) >= MaxBytes || len(r.msg) > 0 && r.msg[0] != msgClientHello {

@@ -162,6 +162,8 @@ func (c *rawCopy) trySplice(fd uintptr) bool {
 func (c *rawCopy) empty() error {
 	d := c.d
 	d.t.stamp.Store(d.t.engine.clock.Load())
+	d.writing.Lock()
+	defer d.writing.Unlock()
 	left := c.n
 	var werr error
 	err := c.dst.Write(func(fd uintptr) bool {
@@ -185,7 +187,7 @@ func (c *rawCopy) empty() error {
 	}
 	if err != nil {
 		c.pipe.close() // there are bytes of this tunnel in it
-		return &writeError{err}
+		return d.wrote(err)
 	}
 	d.t.engine.pipes.put(c.pipe)
 	return nil
@@ -217,4 +219,19 @@ func unsent(c any) int {
 		})
 	}
 	return n
+}
+
+// stateClose is TCP_CLOSE of the kernel's net/tcp_states.h.
+const stateClose = 7
+
+// closed reports whether c is a TCP connection that is over for both sides.
+func closed(c any) bool {
+	over := false
+	if rc := rawConn(c); rc != nil {
+		_ = rc.Control(func(fd uintptr) {
+			info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+			over = err == nil && info.State == stateClose
+		})
+	}
+	return over
 }

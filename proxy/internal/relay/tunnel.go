@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -85,6 +86,9 @@ type direction struct {
 	lost     Cause // what it means when src is cut
 	bytes    int64 // delivered; read by others only after the end
 	ended    atomic.Bool
+
+	writing  sync.Mutex // held while writing to dst; guards following
+	dstReset bool       // a write told that dst was reset
 }
 
 // errRefused tells that the inspector ended the tunnel.
@@ -95,6 +99,8 @@ func (d *direction) run() {
 	err := d.copy()
 	var werr *writeError
 	switch {
+	case err == nil && d.falseEnd():
+		d.t.cut(d.lost)
 	case err == nil:
 		closeWrite(d.dst)
 	case errors.Is(err, errRefused):
@@ -132,6 +138,38 @@ func (d *direction) other() *direction {
 		return &d.t.dirs[1]
 	}
 	return &d.t.dirs[0]
+}
+
+// falseEnd reports whether the end of src was no end. A reset is told to one
+// system call only; if that was the other direction's write, reading gives what
+// had arrived and then an end like any other. Telling the two apart takes what
+// that write was told: "connection reset" says that no FIN had come before.
+func (d *direction) falseEnd() bool {
+	if !closed(d.src) {
+		return false // an ordinary half-close; the other direction may be writing
+	}
+	o := d.other()
+	o.writing.Lock()
+	defer o.writing.Unlock()
+	return o.dstReset
+}
+
+// write is the only way bytes reach dst.
+func (d *direction) write(p []byte) error {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	n, err := d.dst.Write(p)
+	d.bytes += int64(n)
+	return d.wrote(err)
+}
+
+// wrote notes what a write was told; the lock is held.
+func (d *direction) wrote(err error) error {
+	if err == nil {
+		return nil
+	}
+	d.dstReset = d.dstReset || errors.Is(err, syscall.ECONNRESET)
+	return &writeError{err}
 }
 
 // writeError is a failure of dst, which the direction that reads from dst will
@@ -237,10 +275,5 @@ func (d *direction) deliver(p []byte) error {
 	if len(p) == 0 {
 		return nil
 	}
-	n, err := d.dst.Write(p)
-	d.bytes += int64(n)
-	if err != nil {
-		return &writeError{err}
-	}
-	return nil
+	return d.write(p)
 }

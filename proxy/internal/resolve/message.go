@@ -64,7 +64,7 @@ var errMessage = fmt.Errorf("malformed reply: %w", ErrServer)
 // the name asked for. Records of other names are ignored.
 func (q question) unpack(msg []byte) (reply, error) {
 	if len(msg) < headerLen {
-		return reply{}, errMessage
+		return reply{}, errOther
 	}
 	flags := binary.BigEndian.Uint16(msg[2:])
 	if binary.BigEndian.Uint16(msg[0:]) != q.id || flags&flagResponse == 0 || binary.BigEndian.Uint16(msg[4:]) != 1 {

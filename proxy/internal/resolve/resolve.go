@@ -49,6 +49,9 @@ func (s system) Lookup(ctx context.Context, family Family, name string) ([]netip
 	case err != nil:
 		return nil, fmt.Errorf("look up %s: %w", name, ErrServer)
 	}
+	for i, a := range addrs {
+		addrs[i] = a.Unmap() // some resolvers give IPv4 in its mapped form
+	}
 	return addrs, nil
 }
 
