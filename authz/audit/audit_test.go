@@ -263,6 +263,27 @@ func TestEndsOfFiles(t *testing.T) {
 	}
 }
 
+func TestLinesToCountsEntries(t *testing.T) {
+	entries, _ := chain(t, 3)
+	whole := file(entries)
+	for cut, want := range map[int]int{
+		len(whole):                 len(whole),
+		len(whole) - 1:             len(whole) - 1, // whole entry, no newline
+		len(whole) - 2:             len(file(entries[:2])),
+		len(file(entries[:1])) + 1: len(file(entries[:1])),
+		len(file(entries[:1])):     len(file(entries[:1])),
+		len(file(entries[:1])) / 2: 0,
+	} {
+		var end int64
+		for range audit.LinesTo(bytes.NewReader(whole[:cut]), &end) {
+			continue
+		}
+		if int(end) != want {
+			t.Errorf("cut at %d: entries end at %d, want %d", cut, end, want)
+		}
+	}
+}
+
 func TestReadErrorsAreNotVerified(t *testing.T) {
 	broken := errors.New("disk on fire")
 	entries, _ := chain(t, 2)

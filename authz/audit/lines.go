@@ -36,6 +36,13 @@ var (
 // of the input, NO_FINAL_NEWLINE after a complete entry whose newline is
 // missing. Errors of r are passed on as they are.
 func Lines(r io.Reader) iter.Seq2[Entry, error] {
+	var end int64
+	return LinesTo(r, &end)
+}
+
+// LinesTo is [Lines] that keeps in *end how many bytes the entries it has
+// yielded take up, with their newlines as far as they have one.
+func LinesTo(r io.Reader, end *int64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)
 		var e Entry
@@ -57,6 +64,10 @@ func Lines(r io.Reader) iter.Seq2[Entry, error] {
 				}
 				yield(Entry{}, fault)
 				return
+			}
+			*end += int64(len(line))
+			if !torn {
+				*end++
 			}
 			if !yield(e, nil) {
 				return

@@ -164,6 +164,9 @@ func TestLockExcludesWithinAProcess(t *testing.T) {
 	if _, err := atomicfile.Acquire(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("waiting lock: %v, want %v", err, context.DeadlineExceeded)
 	}
+	if _, err := atomicfile.AcquireWithin(path, 10*time.Millisecond); !errors.Is(err, atomicfile.ErrLocked) {
+		t.Fatalf("lock within a time: %v, want %v", err, atomicfile.ErrLocked)
+	}
 	if err := errors.Join(first.Unlock(), first.Unlock()); err != nil {
 		t.Fatal(err)
 	}

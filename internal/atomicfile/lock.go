@@ -30,6 +30,24 @@ type Lock struct {
 // do not lock a file that [Write] replaces, because the lock stays with the old
 // one.
 func Acquire(ctx context.Context, path string) (*Lock, error) {
+	l, err := acquire(ctx.Done(), path)
+	if errors.Is(err, ErrLocked) {
+		return nil, fmt.Errorf("lock %s: %w", path, ctx.Err())
+	}
+	return l, err
+}
+
+// AcquireWithin is [Acquire] for callers that serve many contexts: it waits
+// only so long, and then returns an error that is [ErrLocked].
+func AcquireWithin(path string, wait time.Duration) (*Lock, error) {
+	stop := make(chan struct{})
+	timer := time.AfterFunc(wait, func() { close(stop) })
+	defer timer.Stop()
+	return acquire(stop, path)
+}
+
+// acquire asks until it is told to stop, and then returns [ErrLocked].
+func acquire(stop <-chan struct{}, path string) (*Lock, error) {
 	f, err := openLock(path)
 	if err != nil {
 		return nil, err
@@ -38,8 +56,8 @@ func Acquire(ctx context.Context, path string) (*Lock, error) {
 	defer timer.Stop()
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		select {
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, ctx.Err()), f.Close())
+		case <-stop:
+			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, ErrLocked), f.Close())
 		case <-timer.C:
 		}
 		err := lockFile(f)
