@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/steerable-go/sidecar/protocol"
 )
@@ -25,9 +26,9 @@ type Middleware func(next ToolExecutor) ToolExecutor
 // Chain returns inner decorated by layers, the first of which is outermost and
 // sees a call first. Nil layers are left out.
 func Chain(inner ToolExecutor, layers ...Middleware) ToolExecutor {
-	for i := len(layers) - 1; i >= 0; i-- {
-		if layers[i] != nil {
-			inner = layers[i](inner)
+	for _, layer := range slices.Backward(layers) {
+		if layer != nil {
+			inner = layer(inner)
 		}
 	}
 	return inner

@@ -56,6 +56,7 @@ func (r *recorder) Reply(f string, _ *protocol.Usage) { r.add("reply %s", f) }
 func (r *recorder) ToolResult(c *executors.Call, res *protocol.ToolResult, _ time.Duration) {
 	r.add("result %s %v %s", c.ID, res.Success, res.Error)
 }
+
 func (r *recorder) Notice(n any) {
 	raw, _ := json.Marshal(n)
 	var m map[string]any
@@ -72,6 +73,7 @@ type toolFunc struct {
 func (f toolFunc) Execute(ctx context.Context, call *executors.Call) (*protocol.ToolResult, error) {
 	return f.run(ctx, call)
 }
+
 func (f toolFunc) ConcurrencySafe(call *executors.Call) bool {
 	return f.safe != nil && f.safe(call.Name)
 }

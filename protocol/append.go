@@ -77,21 +77,17 @@ func appendEscape(dst []byte, b byte) []byte {
 	}
 }
 
-// appendValue encodes a result or params.
-func appendValue(dst []byte, v any) ([]byte, error) {
+// encodeValue encodes a result or params.
+func encodeValue(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
-		return append(dst, "null"...), nil
+		return []byte("null"), nil
 	case Appender:
-		return v.AppendJSON(dst), nil
+		return v.AppendJSON(nil), nil
 	case json.RawMessage:
-		return Raw(v).AppendJSON(dst), nil
+		return Raw(v).AppendJSON(nil), nil
 	}
-	encoded, err := json.Marshal(v)
-	if err != nil {
-		return dst, err
-	}
-	return append(dst, encoded...), nil
+	return json.Marshal(v)
 }
 
 const frameHead = `{"jsonrpc":"2.0"`
@@ -102,8 +98,8 @@ func appendResponse(dst []byte, id ID, result []byte) []byte {
 	return append(dst, '}', '\n')
 }
 
-func appendError(dst []byte, id ID, e *Error) []byte {
-	dst = append(append(dst, frameHead+`,"id":`...), id...)
+func encodeError(id ID, e *Error) []byte {
+	dst := append([]byte(frameHead+`,"id":`), id...)
 	dst = append(dst, `,"error":{"code":`...)
 	dst = appendInt(dst, e.Code)
 	dst = AppendString(append(dst, `,"message":`...), truncateText(e.Message, maxMessage))

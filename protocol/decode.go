@@ -95,8 +95,7 @@ func exactArray(raw []byte, t reflect.Type) ([]byte, error) {
 
 // fieldOf finds the field whose JSON name is key, also in embedded structs.
 func fieldOf(t reflect.Type, key []byte) (reflect.Type, bool) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		if f.Anonymous && f.Type.Kind() == reflect.Struct {
 			if found, ok := fieldOf(f.Type, key); ok {
 				return found, true

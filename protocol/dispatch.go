@@ -162,7 +162,7 @@ func (p *Peer) answer(req *Request, result any, err error) {
 	}
 	req.replied = true
 	if err != nil {
-		p.opts.Out.Write(appendError(nil, req.ID, toError(err)), req.more)
+		p.opts.Out.Write(encodeError(req.ID, toError(err)), req.more)
 		return
 	}
 	p.opts.Out.Write(p.encodeResult(req, result), req.more)
@@ -171,17 +171,17 @@ func (p *Peer) answer(req *Request, result any, err error) {
 // encodeResult builds a response frame, or an error frame when the result
 // cannot be encoded, breaks its schema or exceeds the outbound cap.
 func (p *Peer) encodeResult(req *Request, result any) []byte {
-	raw, err := appendValue(nil, result)
+	raw, err := encodeValue(result)
 	if err != nil {
-		return appendError(nil, req.ID, Internal("encode the result of %s: %s", req.Method, err))
+		return encodeError(req.ID, Internal("encode the result of %s: %s", req.Method, err))
 	}
 	if len(raw) > p.opts.MaxOutbound {
-		return appendError(nil, req.ID, Internal("the result of %s has %d bytes, over the limit of %d", req.Method, len(raw), p.opts.MaxOutbound))
+		return encodeError(req.ID, Internal("the result of %s has %d bytes, over the limit of %d", req.Method, len(raw), p.opts.MaxOutbound))
 	}
 	if name := schemas.Result(req.Method); name != "" {
 		if err := p.opts.Schemas.Check(name, raw); err != nil {
 			p.opts.Log.Error().Str("method", req.Method).Err(err).Msg("bug: result breaks its schema")
-			return appendError(nil, req.ID, Internal("the result of %s breaks its schema", req.Method))
+			return encodeError(req.ID, Internal("the result of %s breaks its schema", req.Method))
 		}
 	}
 	return appendResponse(make([]byte, 0, len(raw)+len(req.ID)+48), req.ID, raw)

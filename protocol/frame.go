@@ -87,9 +87,9 @@ func faultOf(line []byte, err error) lineFault {
 			id = nullID() // which of the two is meant, nobody can tell
 		}
 		return lineFault{id, invalidRequest(syntax.Error() + ": " + name)}
-	default:
-		return lineFault{nullID(), parseError(syntax.Error())}
+	case schemas.ReasonSyntax, schemas.ReasonUTF8:
 	}
+	return lineFault{nullID(), parseError(syntax.Error())}
 }
 
 // nameBefore returns the member name that stands before offset, for a message.

@@ -50,7 +50,7 @@ type Out struct {
 	mu      sync.Mutex // guards following
 	pend    []byte     // queued bytes; pend[off:] are unwritten
 	off     int
-	written uint64        // bytes the destination took, to notice progress
+	written int64         // bytes the destination took, to notice progress
 	blocked bool          // the drainer owns writing until it has caught up
 	err     error         // the first failure; everything after it is discarded
 	waiting []*Stream     // streams with deltas held back, oldest first
@@ -175,7 +175,7 @@ func (o *Out) step() bool {
 		}
 		n, again, err := o.try.try(o.pend[o.off:])
 		o.off += n
-		o.written += uint64(n)
+		o.written += int64(n)
 		if err != nil {
 			o.fail(err)
 			return true

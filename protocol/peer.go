@@ -169,7 +169,7 @@ func (p *Peer) tooLong(head []byte, more bool) {
 
 func (p *Peer) refuse(fault lineFault, more bool) {
 	p.opts.Log.Debug().Int64("code", fault.err.Code).Str("error", fault.err.Message).Msg("line refused")
-	p.opts.Out.Write(appendError(nil, fault.id, fault.err), more)
+	p.opts.Out.Write(encodeError(fault.id, fault.err), more)
 }
 
 // trim cuts the white space that JSON allows around a value.

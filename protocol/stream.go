@@ -82,20 +82,10 @@ func (s *Stream) Delta(ctx context.Context, kind DeltaKind, quoted []byte, more 
 		return s.long(ctx, kind, quoted, more)
 	}
 	o.mu.Lock()
-	for o.blocked && s.size >= streamCap && !s.ended {
-		if s.room == nil {
-			s.room = make(chan struct{})
-		}
-		room := s.room
-		o.mu.Unlock()
-		select {
-		case <-room:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		o.mu.Lock()
-	}
 	defer o.mu.Unlock()
+	if err := s.awaitRoom(ctx); err != nil {
+		return err
+	}
 	if o.err != nil || s.ended {
 		return o.err
 	}
@@ -199,6 +189,30 @@ func (s *Stream) wake() {
 		close(s.room)
 		s.room = nil
 	}
+}
+
+// awaitRoom waits while the stream holds back all it may. The caller holds
+// out.mu, which is released meanwhile.
+func (s *Stream) awaitRoom(ctx context.Context) error {
+	o := s.out
+	for o.blocked && s.size >= streamCap && !s.ended {
+		if s.room == nil {
+			s.room = make(chan struct{})
+		}
+		room := s.room
+		o.mu.Unlock()
+		var err error
+		select {
+		case <-room:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		o.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // long sends a delta that is too long for one frame in several.

@@ -259,7 +259,7 @@ func FuzzLines(f *testing.F) {
 			}
 			fault = faultOf(line, err)
 		}
-		answer := appendError(nil, fault.id, fault.err)
+		answer := encodeError(fault.id, fault.err)
 		if err := schemas.Valid(answer[:len(answer)-1]); err != nil {
 			t.Errorf("the answer to %q is no frame: %v: %s", line, err, answer)
 		}

@@ -55,8 +55,8 @@ func demo(ctx context.Context, env environment, f demoFlags) error {
 	if err != nil {
 		return fmt.Errorf("make a folder to work in: %w", err)
 	}
-	defer os.RemoveAll(work)
-	cmd := exec.CommandContext(ctx, exe, "--quiet-ready", "--log-level", "WARNING")
+	defer func() { _ = os.RemoveAll(work) }()                                       // a folder that stays costs only space
+	cmd := exec.CommandContext(ctx, exe, "--quiet-ready", "--log-level", "WARNING") //nolint:gosec // this very program
 	cmd.Dir = work
 	cmd.Stderr = env.stderr
 	in, err := cmd.StdinPipe()

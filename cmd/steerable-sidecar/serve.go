@@ -157,12 +157,12 @@ func serveOptions(env environment) (sidecar.Options, error) {
 	r := envReader{getenv: env.getenv}
 	opts.CoreLoop = r.flag("STEERABLE_SIDECAR_CORELOOP")
 	opts.Retry = llm.RetryPolicy{
-		MaxAttempts: r.number("STEERABLE_RETRY_MAX_ATTEMPTS", 1, 100),
-		Base:        time.Duration(r.number("STEERABLE_RETRY_BASE_DELAY_MS", 1, 3600_000)) * time.Millisecond,
-		Max:         time.Duration(r.number("STEERABLE_RETRY_MAX_DELAY_MS", 1, 3600_000)) * time.Millisecond,
+		MaxAttempts: r.number("STEERABLE_RETRY_MAX_ATTEMPTS", 100),
+		Base:        time.Duration(r.number("STEERABLE_RETRY_BASE_DELAY_MS", 3600_000)) * time.Millisecond,
+		Max:         time.Duration(r.number("STEERABLE_RETRY_MAX_DELAY_MS", 3600_000)) * time.Millisecond,
 	}
-	opts.IdleTimeout = time.Duration(r.number("STEERABLE_LLM_STREAM_READ_TIMEOUT_SEC", 1, 86400)) * time.Second
-	connect := time.Duration(r.number("STEERABLE_LLM_CONNECT_TIMEOUT_SEC", 1, 3600)) * time.Second
+	opts.IdleTimeout = time.Duration(r.number("STEERABLE_LLM_STREAM_READ_TIMEOUT_SEC", 86400)) * time.Second
+	connect := time.Duration(r.number("STEERABLE_LLM_CONNECT_TIMEOUT_SEC", 3600)) * time.Second
 	opts.Client = func() *http.Client { return llm.NewHTTPClient(llm.HTTPOptions{ConnectTimeout: connect}) }
 	opts.SpillDir = spillDir(env)
 	return opts, r.err
@@ -190,15 +190,15 @@ type envReader struct {
 	err    error
 }
 
-// number returns a whole number in [low, high], or 0 if the variable is unset.
-func (r *envReader) number(name string, low, high int) int {
+// number returns a whole number in [1, high], or 0 if the variable is unset.
+func (r *envReader) number(name string, high int) int {
 	text := r.getenv(name)
 	if text == "" {
 		return 0
 	}
 	n, err := strconv.Atoi(text)
-	if (err != nil || n < low || n > high) && r.err == nil {
-		r.err = fmt.Errorf("%s must be a whole number between %d and %d, not %q", name, low, high, text)
+	if (err != nil || n < 1 || n > high) && r.err == nil {
+		r.err = fmt.Errorf("%s must be a whole number between 1 and %d, not %q", name, high, text)
 	}
 	return n
 }
