@@ -60,14 +60,14 @@ var allowed = map[string][]string{
 	"proxy/internal/resolve": {"egress"},
 	"approvals":              {"internal/atomicfile", "protocol", "safety"},
 	// Composition.
-	"executors":   {"approvals", "auditlog", "authz", "authz/audit", "authz/capabilities", "authz/govern", "protocol", "safety", "sandbox", "schemas"},
+	"executors":   {"approvals", "auditlog", "authz", "authz/audit", "authz/capabilities", "authz/govern", "protocol", "safety", "sandbox", "sandbox/policy", "schemas"},
 	"loop":        {"executors", "llm", "protocol"},
-	"sidecar":     {"approvals", "auditlog", "authz", "authz/audit", "authz/capabilities", "authz/govern", "authz/signing", "egress", "executors", "llm", "loop", "protocol", "safety", "sandbox", "schemas"},
+	"sidecar":     {"approvals", "auditlog", "authz", "authz/audit", "authz/capabilities", "authz/govern", "authz/signing", "egress", "executors", "llm", "loop", "protocol", "safety", "sandbox", "sandbox/policy", "schemas"},
 	"conformance": {"protocol", "schemas"},
 	// For tests only.
 	"internal/testhost": {"protocol"},
 	// Programs.
-	"cmd/steerable-sidecar":      {"approvals", "auditlog", "authz", "authz/audit", "authz/capabilities", "authz/chain", "authz/dlp", "authz/egress", "authz/govern", "authz/policy", "authz/risk", "authz/signing", "llm", "protocol", "sandbox", "sandbox/launcher", "sandbox/policy", "schemas", "sidecar"},
+	"cmd/steerable-sidecar":      {"approvals", "auditlog", "authz", "authz/audit", "authz/capabilities", "authz/chain", "authz/dlp", "authz/egress", "authz/govern", "authz/policy", "authz/risk", "authz/signing", "executors", "llm", "protocol", "safety", "sandbox", "sandbox/launcher", "sandbox/policy", "schemas", "sidecar"},
 	"cmd/steerable-egress-proxy": {"proxy"},
 	"cmd/steerable-sandbox":      {"sandbox/launcher"},
 	"cmd/steerable-conformance":  {"conformance"},
