@@ -266,6 +266,28 @@ func TestEveryByteIsLife(t *testing.T) {
 	})
 }
 
+// TestSlowSinkIsNotSilence holds that the idle timer stands still while the
+// reply is being passed on.
+func TestSlowSinkIsNotSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := pipeClient(func(w io.Writer) {
+			for range 3 {
+				_, _ = io.WriteString(w, "data: "+delta(`{"content":"a"}`)+"\n\n")
+			}
+			_, _ = io.WriteString(w, stop)
+		})
+		p := newProvider(t, Config{BaseURL: "http://in.memory", IdleTimeout: time.Second, Client: client})
+		reply, err := p.Stream(t.Context(), question(), SinkFunc(func(DeltaKind, []byte, bool) error {
+			timer := time.NewTimer(time.Minute)
+			<-timer.C
+			return nil
+		}))
+		if err != nil || reply.Text() != "aaaa" {
+			t.Errorf("%q, %v", reply.Text(), err)
+		}
+	})
+}
+
 // TestCancel holds that a cancelled stream ends at once, keeps its text, and can
 // be told from a failed one.
 func TestCancel(t *testing.T) {

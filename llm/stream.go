@@ -133,6 +133,7 @@ func (s *stream) run(parent context.Context, req *Request) error {
 	s.idle = time.AfterFunc(s.provider.idle, func() { cancel(errIdle) })
 	defer s.idle.Stop()
 	resp, err := s.send(ctx, body)
+	s.idle.Stop()
 	if err != nil {
 		return cancelCause(ctx, err)
 	}
@@ -175,8 +176,7 @@ func cancelCause(ctx context.Context, err error) error {
 
 // receive reads the response.
 func (s *stream) receive(resp *http.Response) error {
-	body := &liveReader{src: resp.Body, touch: s.touch}
-	s.touch()
+	body := &idleReader{src: resp.Body, timer: s.idle, limit: s.patience}
 	if resp.StatusCode != http.StatusOK {
 		text, err := io.ReadAll(io.LimitReader(body, maxErrorBody))
 		if err != nil && len(text) == 0 {
@@ -194,13 +194,14 @@ func (s *stream) receive(resp *http.Response) error {
 	}
 }
 
-// touch restarts the idle timer. After an end mark there is little to wait for.
-func (s *stream) touch() {
-	wait := s.provider.idle
+// patience is how long the server may be silent now: after an end mark there is
+// little to wait for. The timer runs during reads only, so that a slow sink is
+// not mistaken for a silent server.
+func (s *stream) patience() time.Duration {
 	if s.assembly.ended {
-		wait = min(wait, trailerTimeout)
+		return min(s.provider.idle, trailerTimeout)
 	}
-	s.idle.Reset(wait)
+	return s.provider.idle
 }
 
 // document reads a reply that came as one JSON document.
@@ -216,16 +217,13 @@ func (s *stream) document(body io.Reader) error {
 }
 
 // events reads an event stream to its end.
-func (s *stream) events(body io.Reader) error {
+func (s *stream) events(body *idleReader) error {
 	r := &eventReader{src: body, max: s.provider.maxEvent}
 	for {
 		ev, ok := r.next()
 		if !ok {
 			if err := s.assembly.settle(); err != nil {
 				return err
-			}
-			if s.assembly.ended {
-				s.touch() // the end mark came after the last touch
 			}
 			err := r.fill()
 			switch {
@@ -313,12 +311,9 @@ func (s *stream) tooLarge(what string) *Error {
 
 // drain waits a moment for the end of the body, so that the connection can be
 // used again.
-func (s *stream) drain(body io.Reader) {
+func (s *stream) drain(body *idleReader) {
 	s.idle.Reset(drainTimeout)
-	if live, ok := body.(*liveReader); ok {
-		body = live.src
-	}
-	_, _ = io.CopyN(io.Discard, body, maxDrain)
+	_, _ = io.CopyN(io.Discard, body.src, maxDrain)
 }
 
 // classify turns the error that ended the stream into an *Error, nil if the
@@ -346,17 +341,18 @@ func (s *stream) classify(parent context.Context, err error) *Error {
 	return newError(KindTransport, "connection failed: "+err.Error())
 }
 
-// liveReader reports every read that brings something.
-type liveReader struct {
+// idleReader limits how long each read may take.
+type idleReader struct {
 	src   io.Reader
-	touch func()
+	timer *time.Timer
+	limit func() time.Duration
 }
 
-func (l *liveReader) Read(p []byte) (int, error) {
-	n, err := l.src.Read(p)
-	if n > 0 {
-		l.touch()
-	}
+// Read implements io.Reader.
+func (r *idleReader) Read(p []byte) (int, error) {
+	r.timer.Reset(r.limit())
+	n, err := r.src.Read(p)
+	r.timer.Stop()
 	return n, err
 }
 

@@ -162,9 +162,10 @@ func (c *call) unlessRenamed(f *fragment) *call {
 	return c
 }
 
-// continuedBy says whether a fragment with a name can only go on in the middle
-// of this call's arguments: they are unfinished, the name is the same, and the
-// fragment does not start an object.
+// continuedBy says whether a fragment with a name, but without an id, goes on in
+// the middle of this call's arguments. They are unfinished and the name is the
+// same; and the fragment does not look like the head of another call, because it
+// starts no object, or because this server's heads have ids.
 func (c *call) continuedBy(f *fragment) bool {
 	if c == nil || f.name != c.name || !isText(f.args) || len(c.args.b) == 0 {
 		return false
@@ -172,7 +173,8 @@ func (c *call) continuedBy(f *fragment) bool {
 	var start decoded
 	start.add(f.args)
 	text := bytes.TrimSpace(start.b)
-	return len(text) > 0 && text[0] != '{' && !isWholeObject(c.args.b)
+	startsObject := len(text) == 0 || text[0] == '{'
+	return (c.id != "" || !startsObject) && !isWholeObject(c.args.b)
 }
 
 // addName takes a name. The first wins and repeats are ignored; a different
