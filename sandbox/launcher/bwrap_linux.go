@@ -9,7 +9,6 @@ import (
 
 	"github.com/steerable-go/sidecar/sandbox/internal/nofile"
 	"github.com/steerable-go/sidecar/sandbox/internal/ruleset"
-	"github.com/steerable-go/sidecar/sandbox/internal/seccomp"
 	"github.com/steerable-go/sidecar/sandbox/internal/spawn"
 	"github.com/steerable-go/sidecar/sandbox/policy"
 )
@@ -23,7 +22,7 @@ func bwrapPaths() []string { return []string{"/usr/bin/bwrap", "/bin/bwrap"} }
 // before the command could react, so it ignores them; the inner stage resets
 // them.
 func groupSignals() []syscall.Signal {
-	return []syscall.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM}
+	return []syscall.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM}
 }
 
 // startBwrap starts bwrap, in it this program's inner stage, and in its place
@@ -39,7 +38,7 @@ func (l *launch) startBwrap(m machine) (*session, error) {
 		return nil, err
 	}
 	private := privateDirs(plan)
-	_, carried := filter(m, seccomp.Options{})
+	carried := filterDimensions()
 	req := request{
 		writable: slices.Concat(l.writable(), private),
 		sockets:  l.namespaceSockets(),

@@ -14,17 +14,21 @@ func (l *launch) namespaceSockets() seccomp.Sockets {
 	return seccomp.SocketsOpen
 }
 
-// filter builds the filter and records which dimensions it carries. The
-// weakened build has none, and then claims none.
-func filter(m machine, o seccomp.Options) ([]seccomp.Instruction, policy.Dimension) {
+// filter builds the filter of a command. The weakened build has none.
+func filter(m machine, o seccomp.Options) []seccomp.Instruction {
 	if weakened(policy.DimKernel) {
-		return nil, 0
+		return nil
 	}
-	d := policy.DimKernel
-	if !weakened(policy.DimUnix) {
-		d |= policy.DimUnix
+	return seccomp.Build(m.arch, o)
+}
+
+// filterDimensions are what the filter and the supervisor behind it carry:
+// nothing, if there is no filter.
+func filterDimensions() policy.Dimension {
+	if weakened(policy.DimKernel) {
+		return 0
 	}
-	return seccomp.Build(m.arch, o), d
+	return policy.DimKernel | unless(policy.DimUnix)
 }
 
 // namespaceSupervisor answers connect where namespaces do the rest. A private

@@ -84,7 +84,7 @@ func becomeCommand(environ []string) error {
 			return err
 		}
 	}
-	c.filter, _ = filter(m, seccomp.Options{Sockets: req.sockets, Supervised: true})
+	c.filter = filter(m, seccomp.Options{Sockets: req.sockets, Supervised: true})
 	c.notify = len(c.filter) > 0
 	if err := c.appendTo(p); err != nil {
 		return err

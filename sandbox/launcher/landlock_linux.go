@@ -130,7 +130,7 @@ func (l *launch) landlockCommand(m machine, control int, temp string, guardian *
 			return nil, opts, err
 		}
 	}
-	c.filter, _ = filter(m, opts)
+	c.filter = filter(m, opts)
 	c.notify = opts.Supervised && len(c.filter) > 0
 	return p, opts, c.appendTo(p)
 }
@@ -174,7 +174,7 @@ func (l *launch) landlockWritable() []string {
 // landlockDimensions are what this rung carries. Protected paths and hidden
 // files inside granted directories are beyond it: Landlock only allows.
 func (l *launch) landlockDimensions(m machine, o seccomp.Options) policy.Dimension {
-	_, d := filter(m, o)
+	d := filterDimensions()
 	filtered := d != 0
 	d |= common() | unless(policy.DimWrites)
 	if m.abi >= ruleset.ScopeABI {

@@ -33,6 +33,7 @@ func (l *launch) run() (int, error) {
 	// (golang/go#27505). While packages initialise this is the main thread,
 	// which lives as long as the process.
 	runtime.LockOSThread()
+	l.signals = catchSignals()
 	arch, ok := seccomp.ArchOf(runtime.GOARCH)
 	if !ok {
 		return 0, &wrapperError{what: "no system call table for " + runtime.GOARCH}
@@ -102,7 +103,7 @@ func (l *launch) attempt(m machine, r rung) (int, error) {
 		s.abandon()
 		return 0, err
 	}
-	return s.serve()
+	return s.serve(l.signals)
 }
 
 // checkSocket demands that the unix socket of a pinned endpoint exists, so

@@ -110,8 +110,8 @@ func (l *launch) nativeCommand(m machine, control int, private, env []string) (*
 	if c.path, err = find(c.argv[0], env); err != nil {
 		return nil, 0, err
 	}
-	var carried policy.Dimension
-	c.filter, carried = filter(m, seccomp.Options{Sockets: l.namespaceSockets(), Supervised: true})
+	carried := filterDimensions()
+	c.filter = filter(m, seccomp.Options{Sockets: l.namespaceSockets(), Supervised: true})
 	c.notify = len(c.filter) > 0
 	if m.abi >= ruleset.MinABI {
 		fd, err := ruleset.New(m.abi, ruleset.Layout{Writable: l.writable()})

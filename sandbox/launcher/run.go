@@ -58,6 +58,7 @@ type launch struct {
 	env     []string // of the command, before a rung adjusts it
 	cwd     string
 	script  int // descriptor of the script, -1 if there is none
+	signals <-chan os.Signal
 }
 
 // prepare reads the command line and checks everything that does not depend on

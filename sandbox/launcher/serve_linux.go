@@ -10,15 +10,13 @@ import (
 )
 
 // serve lets the command run, stands by it, and returns its exit status.
-func (s *session) serve() (int, error) {
+func (s *session) serve(signals <-chan os.Signal) (int, error) {
 	// Nobody traces the launcher or reads its memory and environment, which
 	// still hold what the command must not see.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		s.abandon()
 		return 0, &wrapperError{what: "protect the launcher", err: err}
 	}
-	stop := s.forwardSignals()
-	defer stop()
 	if err := dropCapabilities(); err != nil {
 		s.abandon()
 		return 0, &wrapperError{what: "drop capabilities", err: err}
@@ -31,6 +29,11 @@ func (s *session) serve() (int, error) {
 	if s.relay != nil {
 		s.relay.start()
 	}
+	go func() {
+		for sig := range signals {
+			s.forward(sig)
+		}
+	}()
 	if err := s.proceed(); err != nil {
 		s.abandon()
 		return 0, &wrapperError{what: "start the command", err: err}
@@ -66,30 +69,20 @@ func (s *session) notExecuted() error {
 	return &wrapperError{what: f.Step, err: f.Errno}
 }
 
-// forwardSignals passes signals that ask the launcher to end, or to do
-// something, on to the command.
-func (s *session) forwardSignals() (stop func()) {
-	forwarded := []os.Signal{
-		unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM,
-	}
-	signals := make(chan os.Signal, len(forwarded))
-	for _, sig := range forwarded {
-		if n, ok := sig.(syscall.Signal); ok && !ignored(n) {
-			signal.Notify(signals, n)
-		}
-	}
-	done := make(chan struct{})
+// catchSignals starts to collect the signals that ask the launcher to end.
+// Turning each of them on takes the Go runtime a round trip between threads,
+// so it happens beside the other preparations. The collecting ends with the
+// process: giving it up would take longer than the command.
+func catchSignals() <-chan os.Signal {
+	signals := make(chan os.Signal, len(groupSignals()))
 	go func() {
-		for {
-			select {
-			case sig := <-signals:
-				s.forward(sig)
-			case <-done:
-				return
+		for _, sig := range groupSignals() {
+			if !ignored(sig) {
+				signal.Notify(signals, sig)
 			}
 		}
 	}()
-	return func() { signal.Stop(signals); close(done) }
+	return signals
 }
 
 // forward sends one signal. What a terminal sends, it sends to the whole

@@ -28,11 +28,11 @@ type EgressMode uint8
 
 // The modes. The zero value is the strict one.
 const (
-	EgressClosed EgressMode = iota // nothing
-	EgressPinned                   // exactly one loopback endpoint
-	EgressLoopback                 // several; only Seatbelt pins them, Linux reports them open
-	EgressListed                   // entries the kernel cannot pin; open, and reported so
-	EgressOpen                     // everything
+	EgressClosed   EgressMode = iota // nothing
+	EgressPinned                     // exactly one loopback endpoint
+	EgressLoopback                   // several; only Seatbelt pins them, Linux reports them open
+	EgressListed                     // entries the kernel cannot pin; open, and reported so
+	EgressOpen                       // everything
 )
 
 // Egress is the network part of a policy.

@@ -106,6 +106,9 @@ func nestedGitDirs(dir string, writable []string) []Protected {
 // resolveIn resolves path and reports whether it exists and is writable by
 // policy. What lies outside every writable directory is read-only anyway.
 func resolveIn(path string, writable []string) (string, bool) {
+	if !exists(path) {
+		return "", false // the usual case, and much cheaper than resolving
+	}
 	real, err := realPath(path)
 	if err != nil || !InRoots(real, writable) {
 		return "", false

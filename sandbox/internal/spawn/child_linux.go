@@ -151,6 +151,11 @@ func perform(s *step) (uintptr, syscall.Errno) {
 		return 0, 0
 	case kindProceed:
 		return proceed(s)
+	case kindEach:
+		for i := uintptr(0); i <= arg(&s.args[1]); i++ {
+			_, _, _ = syscall.RawSyscall6(s.nr, arg(&s.args[0]), i, 0, 0, 0, 0)
+		}
+		return 0, 0
 	case kindCall:
 	}
 	r, _, errno := syscall.RawSyscall6(s.nr, arg(&s.args[0]), arg(&s.args[1]), arg(&s.args[2]),

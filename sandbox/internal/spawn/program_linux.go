@@ -34,6 +34,7 @@ const (
 	kindFork                // fork; the child continues in another program
 	kindGuard               // reap until the forked child ends, then kill the rest and exit
 	kindProceed             // read one byte; end of file means the parent is gone
+	kindEach                // a call for every value of its second argument, errors ignored
 )
 
 // step is one entry of the table.
@@ -76,6 +77,12 @@ func (p *Program) Call(name string, nr uintptr, args []Arg, opts ...Option) {
 		opt(&st)
 	}
 	p.steps = append(p.steps, st)
+}
+
+// Each appends a system call that is made once for every value from 0 to last
+// as its second argument. Errors are ignored.
+func (p *Program) Each(name string, nr uintptr, first Arg, last int) {
+	p.steps = append(p.steps, step{kind: kindEach, name: name, nr: nr, args: [6]Arg{first, Val(last)}})
 }
 
 // Store copies the low 32 bits of s to dst, for structures that carry a
