@@ -65,7 +65,7 @@ func (s *Server) dialRule(ctx context.Context, in InjectRule) (net.Conn, error) 
 		_ = got.conn.Close()
 		return nil, &dialError{ReasonUpstreamFailed, errors.New("the target spoke before it was asked")}
 	}
-	return got.conn, nil
+	return &pooledConn{Conn: got.conn}, nil
 }
 
 func (r *rule) close() {
