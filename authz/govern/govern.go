@@ -83,11 +83,13 @@ func (g *Governor) run(o Outcome) Outcome {
 		// The name is the model's: it may be long, and hide anything.
 		o.action = "tool:" + valid(g.stages.redact(dlp.Text(e.call.Tool), authz.Critical).String())
 	}
+	var all findings
 	if v := checkChain(e, o.state); !v.Allowed() {
-		o.reasons = []authz.Reason{v.Reason()}
+		all.add("chain", authz.Deny, v.Reason())
+		o.reasons, o.steps = []authz.Reason{v.Reason()}, all.steps
 		return o
 	}
-	var all findings
+	all.add("chain", authz.Allow)
 	o.assessment = g.stages.score(risk.Input{
 		Kind:            e.spec.Kind,
 		Description:     e.call.Description,
@@ -102,19 +104,23 @@ func (g *Governor) run(o Outcome) Outcome {
 		SideEffect: o.assessment.SideEffect(),
 		Secrets:    o.assessment.HasSecrets(),
 	})
-	all.add(verdict.Decision(), verdict.Reasons()...)
+	all.add("risk", authz.Allow)
+	all.add("policy", verdict.Decision(), verdict.Reasons()...)
 	if e.malformed {
-		all.add(authz.Deny, authz.ReasonMalformedArguments)
+		all.add("arguments", authz.Deny, authz.ReasonMalformedArguments)
 	}
 	for _, url := range e.urls() {
-		if v := g.stages.check(url); !v.Allowed() {
-			all.add(authz.Deny, v.Reason())
+		if v := g.stages.check(url); v.Allowed() {
+			all.add("egress", authz.Allow)
+		} else {
+			all.add("egress", authz.Deny, v.Reason())
 		}
 	}
 	if e.spec.Outbound {
 		g.leaks(&o, &all)
 	}
 	o.decision, o.reasons = all.conclude()
+	o.steps = all.steps
 	if o.decision != authz.Deny && !e.isReply() {
 		o.state = o.state.reserve(e.Size())
 	}
@@ -134,18 +140,21 @@ func checkChain(e Envelope, s State) authz.Verdict {
 // leaks runs the data-leak stage on what is about to go out.
 func (g *Governor) leaks(o *Outcome, all *findings) {
 	report := g.stages.scan(o.envelope.payload, o.assessment.Band())
-	if report.Blocked() {
+	if !report.Blocked() {
+		all.add("dlp", authz.Allow)
+	} else {
 		clean := g.stages.redact(o.envelope.payload, o.assessment.Band())
 		o.categories, o.redacted = report.Categories(), &clean
-		all.add(authz.Deny, authz.ReasonDLPBlocked)
+		all.add("dlp", authz.Deny, authz.ReasonDLPBlocked)
 	}
 	if o.state.Tainted && !o.envelope.isReply() {
-		all.add(authz.Escalate, authz.ReasonTaintedRequest)
+		all.add("taint", authz.Escalate, authz.ReasonTaintedRequest)
 	}
 }
 
 // findings collects what the stages say.
 type findings struct {
+	steps   []Step
 	entries []finding
 }
 
@@ -154,7 +163,9 @@ type finding struct {
 	reason   authz.Reason
 }
 
-func (f *findings) add(d authz.Decision, reasons ...authz.Reason) {
+// add notes that a stage ran, what it decides and why.
+func (f *findings) add(stage string, d authz.Decision, reasons ...authz.Reason) {
+	f.steps = append(f.steps, Step{Stage: stage, decision: d, reasons: reasons})
 	for i, r := range reasons {
 		if i > 0 {
 			// Only the first reason of a stage is decisive for certain.

@@ -204,10 +204,10 @@ func tightens(t *testing.T, verdict policy.Verdict) {
 	}
 	decide := func(mask int) (authz.Decision, []authz.Reason) {
 		var all findings
-		all.add(verdict.Decision(), verdict.Reasons()...)
+		all.add("policy", verdict.Decision(), verdict.Reasons()...)
 		for i, f := range later {
 			if mask&(1<<i) != 0 {
-				all.add(f.decision, f.reason)
+				all.add("later", f.decision, f.reason)
 			}
 		}
 		return all.conclude()
@@ -249,6 +249,33 @@ func TestStagesOnlyTighten(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Every stage that ran shows up, in order, and the strictest is the outcome.
+func TestSteps(t *testing.T) {
+	g := New(Options{})
+	for args, want := range map[string]string{
+		`{"url":"https://example.com/"}`:                     "chain risk policy egress dlp taint",
+		`{"urls":["https://a.example/","http://10.0.0.1/"]}`: "chain risk policy egress egress dlp taint",
+		`{`: "chain risk policy arguments dlp taint",
+	} {
+		o := g.Govern(Tools{}.Envelope(call("web_fetch", args)), admin().Taint())
+		var names []string
+		strictest := authz.Allow
+		for _, s := range o.Steps() {
+			names = append(names, s.Stage)
+			strictest = strictest.Tighten(s.Decision())
+			if s.Decision() != authz.Allow && len(s.Reasons()) == 0 {
+				t.Errorf("%s: %s has no reason", args, s.Stage)
+			}
+		}
+		if got := strings.Join(names, " "); got != want || strictest != o.Decision() {
+			t.Errorf("%s: steps %q, want %q; strictest %v, outcome %v", args, got, want, strictest, o.Decision())
+		}
+	}
+	if o := g.Govern(Tools{}.Envelope(Call{Owner: "u2", Tool: "list"}), admin()); len(o.Steps()) != 1 || o.Steps()[0].Stage != "chain" {
+		t.Errorf("steps after a refusal by owner: %v", o.Steps())
 	}
 }
 

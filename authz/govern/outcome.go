@@ -21,9 +21,28 @@ type Outcome struct {
 	assessment risk.Assessment
 	categories []string
 	redacted   *dlp.Payload
+	steps      []Step
 	action     string
 	owner      string
 }
+
+// Step is what one stage said about a call.
+type Step struct {
+	Stage    string // chain, risk, policy, arguments, egress, dlp or taint
+	decision authz.Decision
+	reasons  []authz.Reason
+}
+
+// Decision returns how far the stage would let the call go by itself.
+func (s Step) Decision() authz.Decision { return s.decision }
+
+// Reasons returns a copy of the stage's reasons, nil if it had no objection and
+// none to allow.
+func (s Step) Reasons() []authz.Reason { return slices.Clone(s.reasons) }
+
+// Steps returns what every stage that ran said, in order; egress comes once for
+// each URL. There are none if a stage failed.
+func (o Outcome) Steps() []Step { return slices.Clone(o.steps) }
 
 // Decision returns what to do.
 func (o Outcome) Decision() authz.Decision { return o.decision }

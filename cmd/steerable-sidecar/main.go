@@ -42,6 +42,8 @@ func commands() []command {
 		{name: "approvals", summary: "list, revoke and check stored answers", run: runApprovals},
 		{name: "schema", summary: "write the JSON Schemas of the protocol to a directory", run: runSchema},
 		{name: "llm", summary: "ask a model server and show what came back", run: runLLM},
+		{name: "authz", summary: "run the authorization pipeline on given inputs", run: runAuthz},
+		{name: "audit", summary: "verify, show and prune audit chains, or print where one ends", run: runAudit},
 		{name: "sandbox", summary: "run a command confined, or say what confines one", run: runSandbox},
 	}
 }

@@ -1,0 +1,374 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/steerable-go/sidecar/auditlog"
+	"github.com/steerable-go/sidecar/authz/audit"
+	"github.com/steerable-go/sidecar/authz/signing"
+)
+
+// auditUsage is printed when the arguments make no sense.
+const auditUsage = `usage:
+  steerable-sidecar audit verify [--owner O] [--pubkey FILE] [--head FILE]
+                                 [--expect-count N --expect-head HASH] [--json]
+  steerable-sidecar audit head   [--owner O] [--key FILE] [--json]
+  steerable-sidecar audit show   --owner O [--from N] [--limit N]
+  steerable-sidecar audit prune  --owner O --before N [--key FILE]
+
+All take --dir DIR, by default ~/.steerable/audit. Without --owner, verify and
+head look at every chain in it. verify --head takes what head --json printed.
+
+verify exits with 0 if all is well, 1 if a chain was tampered with or cannot be
+read, 2 if records are missing at its end, 3 if its last line is torn, 4 if a
+signature is wrong, and 64 for wrong usage.
+`
+
+// Exit codes of "audit verify", which scripts tell apart.
+const (
+	exitTampered   = 1
+	exitTruncated  = 2
+	exitTorn       = 3
+	exitSignature  = 4
+	exitAuditUsage = 64 // EX_USAGE: 2 is taken
+)
+
+// Environment variables with which the writer is configured too.
+const (
+	envAuditKey    = "STEERABLE_AUDIT_KEY_FILE"
+	envAuditPubkey = "STEERABLE_AUDIT_PUBKEY_FILE"
+)
+
+// auditRun is what one audit subcommand works on.
+type auditRun struct {
+	env        environment
+	dir        string
+	owner      string
+	hasOwner   bool
+	pubkey     string
+	key        string
+	headPath   string
+	asJSON     bool
+	from       uint64
+	limit      uint64
+	before     uint64
+	hasBefore  bool
+	wantCount  uint64
+	wantHead   string
+	checkpoint *auditlog.Checkpoint
+	verifier   *signing.Verifier
+	signer     *signing.Signer
+}
+
+// runAudit verifies, shows and prunes audit chains, and prints where they end.
+func runAudit(env environment, args []string) int {
+	verbs := map[string]func(*auditRun) (int, error){
+		"verify": (*auditRun).verify,
+		"head":   (*auditRun).head,
+		"show":   (*auditRun).show,
+		"prune":  (*auditRun).prune,
+	}
+	misuse := func(message string) int {
+		_, _ = fmt.Fprintf(env.stderr, "steerable-sidecar audit: %s\n%s", message, auditUsage)
+		return exitAuditUsage
+	}
+	if len(args) == 0 {
+		return misuse("no audit subcommand given")
+	}
+	verb, ok := verbs[args[0]]
+	if !ok {
+		return misuse(fmt.Sprintf("unknown audit subcommand %q", args[0]))
+	}
+	r, err := parseAudit(env, args)
+	if errors.Is(err, flag.ErrHelp) {
+		_, _ = fmt.Fprint(env.stdout, auditUsage)
+		return exitOK
+	}
+	if err != nil {
+		return misuse(err.Error())
+	}
+	if err := r.load(); err != nil {
+		return r.fail(args[0], err)
+	}
+	code, err := verb(r)
+	if err != nil {
+		return r.fail(args[0], err)
+	}
+	return code
+}
+
+func (r *auditRun) fail(verb string, err error) int {
+	_, _ = fmt.Fprintf(r.env.stderr, "steerable-sidecar audit %s: %v\n", verb, err)
+	return exitFailed
+}
+
+func parseAudit(env environment, args []string) (*auditRun, error) {
+	r := &auditRun{env: env}
+	set := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	set.SetOutput(io.Discard) // the error is printed once, by the caller
+	set.StringVar(&r.dir, "dir", "", "")
+	set.StringVar(&r.owner, "owner", "", "")
+	switch args[0] {
+	case "verify":
+		set.StringVar(&r.pubkey, "pubkey", env.getenv(envAuditPubkey), "")
+		set.StringVar(&r.headPath, "head", "", "")
+		set.Uint64Var(&r.wantCount, "expect-count", 0, "")
+		set.StringVar(&r.wantHead, "expect-head", "", "")
+		set.BoolVar(&r.asJSON, "json", false, "")
+	case "head":
+		set.StringVar(&r.key, "key", env.getenv(envAuditKey), "")
+		set.BoolVar(&r.asJSON, "json", false, "")
+	case "show":
+		set.Uint64Var(&r.from, "from", 0, "")
+		set.Uint64Var(&r.limit, "limit", 0, "")
+	case "prune":
+		set.StringVar(&r.key, "key", env.getenv(envAuditKey), "")
+		set.Uint64Var(&r.before, "before", 0, "")
+	}
+	if err := set.Parse(args[1:]); err != nil {
+		return nil, err
+	}
+	counted := false
+	set.Visit(func(f *flag.Flag) {
+		r.hasOwner = r.hasOwner || f.Name == "owner"
+		r.hasBefore = r.hasBefore || f.Name == "before"
+		counted = counted || f.Name == "expect-count"
+	})
+	switch {
+	case set.NArg() > 0:
+		return nil, fmt.Errorf("unexpected argument %q", set.Arg(0))
+	case (args[0] == "show" || args[0] == "prune") && !r.hasOwner:
+		return nil, errors.New("--owner is missing")
+	case args[0] == "prune" && !r.hasBefore:
+		return nil, errors.New("--before is missing")
+	case counted != (r.wantHead != ""), counted && (r.headPath != "" || !r.hasOwner):
+		return nil, errors.New("--expect-count and --expect-head come together, with --owner and without --head")
+	}
+	return r, nil
+}
+
+// load reads what the flags name.
+func (r *auditRun) load() error {
+	if r.dir == "" {
+		home := r.env.getenv("HOME")
+		if home == "" {
+			return errors.New("no --dir, and HOME is not set")
+		}
+		r.dir = filepath.Join(home, ".steerable", "audit")
+	}
+	if _, err := os.Stat(r.dir); err != nil {
+		return fmt.Errorf("no audit log: %w", err)
+	}
+	var err error
+	if r.dir, err = filepath.Abs(r.dir); err != nil {
+		return err
+	}
+	if r.pubkey != "" {
+		if r.verifier, err = auditlog.LoadVerifier(r.pubkey); err != nil {
+			return err
+		}
+	}
+	if r.key != "" {
+		if r.signer, err = auditlog.LoadSigner(r.key); err != nil {
+			return err
+		}
+	}
+	return r.loadHead()
+}
+
+// loadHead reads the head that a chain must pass through.
+func (r *auditRun) loadHead() error {
+	if r.wantHead != "" {
+		h, err := audit.ParseHash(r.wantHead)
+		if err != nil {
+			return err
+		}
+		r.checkpoint = &auditlog.Checkpoint{Owner: r.owner, Count: r.wantCount, Head: h, Version: audit.Version}
+	}
+	if r.headPath == "" {
+		return nil
+	}
+	data, err := os.ReadFile(r.headPath)
+	if err != nil {
+		return fmt.Errorf("read head: %w", err)
+	}
+	c, err := auditlog.ParseCheckpoint(data)
+	if err != nil {
+		return fmt.Errorf("read head %s: %w", r.headPath, err)
+	}
+	if r.hasOwner && r.owner != c.Owner {
+		return fmt.Errorf("the head is of owner %q", c.Owner)
+	}
+	r.owner, r.hasOwner, r.checkpoint = c.Owner, true, &c
+	return nil
+}
+
+// owners returns the owners to look at.
+func (r *auditRun) owners() ([]string, error) {
+	if r.hasOwner {
+		return []string{r.owner}, nil
+	}
+	return auditlog.Owners(r.dir)
+}
+
+func (r *auditRun) options(owner string) auditlog.VerifyOptions {
+	return auditlog.VerifyOptions{Dir: r.dir, Owner: owner, Verifier: r.verifier, Head: r.checkpoint}
+}
+
+// verify checks the chains and returns the exit code of the first that is not
+// whole.
+func (r *auditRun) verify() (int, error) {
+	owners, err := r.owners()
+	if err != nil {
+		return 0, err
+	}
+	code := exitOK
+	for _, owner := range owners {
+		rep, err := auditlog.Verify(r.options(owner))
+		if err != nil {
+			return 0, fmt.Errorf("owner %q: %w", owner, err)
+		}
+		if _, err := os.Stat(auditlog.OwnerDir(r.dir, owner)); err != nil && r.checkpoint == nil {
+			return 0, fmt.Errorf("owner %q has no chain", owner)
+		}
+		if err := r.printReport(owner, rep); err != nil {
+			return 0, err
+		}
+		if code == exitOK {
+			code = reportCode(rep)
+		}
+	}
+	if len(owners) == 0 && !r.asJSON {
+		_, _ = fmt.Fprintln(r.env.stdout, "no chains")
+	}
+	return code, nil
+}
+
+// reportCode maps a report to an exit code.
+func reportCode(rep auditlog.Report) int {
+	switch rep.Code {
+	case "":
+		return exitOK
+	case audit.CodeTruncated:
+		return exitTruncated
+	case audit.CodeTornTail, audit.CodeNoFinalNewline:
+		return exitTorn
+	case audit.CodeSignature:
+		return exitSignature
+	case audit.CodeShape, audit.CodeOwner, audit.CodeSequence, audit.CodePrevHash, audit.CodeHashMismatch, audit.CodeAnchorMismatch:
+		return exitTampered
+	default:
+		return exitTampered
+	}
+}
+
+func (r *auditRun) printReport(owner string, rep auditlog.Report) error {
+	if r.asJSON {
+		out := result{
+			"owner": owner, "ok": rep.OK, "records": rep.Records, "code": rep.Code, "count": rep.Head.Count, "head": rep.Head.Hash,
+			"tailPinned": rep.TailPinned, "external": rep.External, "signed": rep.Signed > 0 || rep.HeadSigned,
+			"signedRecords": rep.Signed, "headSigned": rep.HeadSigned, "pruned": rep.Pruned, "recoveries": rep.Recoveries,
+		}
+		if !rep.OK {
+			out["at"] = rep.At
+		}
+		return json.NewEncoder(r.env.stdout).Encode(out)
+	}
+	if !rep.OK {
+		_, err := fmt.Fprintf(r.env.stdout, "%q: NOT verified: %s at record %d; the %d before it stand\n", owner, rep.Code, rep.Pruned+rep.At, rep.Records)
+		return err
+	}
+	tail := "tail not pinned"
+	switch {
+	case rep.External:
+		tail = "tail pinned by the given head"
+	case rep.TailPinned:
+		tail = "tail pinned by head.json"
+	}
+	signed := "unsigned"
+	switch {
+	case rep.HeadSigned:
+		signed = "head signature valid"
+	case rep.Signed > 0 && r.verifier == nil:
+		signed = fmt.Sprintf("%d signatures not checked without --pubkey", rep.Signed)
+	case rep.Signed > 0:
+		signed = fmt.Sprintf("%d signatures valid", rep.Signed)
+	}
+	_, err := fmt.Fprintf(r.env.stdout, "%q: verified %d records, %s, %s", owner, rep.Records, tail, signed)
+	if err == nil && rep.Pruned > 0 {
+		_, err = fmt.Fprintf(r.env.stdout, ", %d older ones pruned", rep.Pruned)
+	}
+	if err == nil && rep.Recoveries > 0 {
+		_, err = fmt.Fprintf(r.env.stdout, ", %d torn lines recovered", rep.Recoveries)
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(r.env.stdout)
+	}
+	return err
+}
+
+// head prints where the chains end, as checkpoints to be stored elsewhere.
+func (r *auditRun) head() (int, error) {
+	owners, err := r.owners()
+	if err != nil {
+		return 0, err
+	}
+	for _, owner := range owners {
+		c, err := auditlog.CurrentHead(r.options(owner), r.signer)
+		if err != nil {
+			return 0, fmt.Errorf("owner %q: %w", owner, err)
+		}
+		if r.asJSON {
+			err = json.NewEncoder(r.env.stdout).Encode(c)
+		} else {
+			_, err = fmt.Fprintf(r.env.stdout, "%q: %d records, %s, signed %v\n", owner, c.Count, c.Head, c.Signed)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return exitOK, nil
+}
+
+// show prints the lines of one chain as they stand in the files. It verifies
+// nothing.
+func (r *auditRun) show() (int, error) {
+	shown := uint64(0)
+	for e, err := range auditlog.Entries(r.dir, r.owner) {
+		if err != nil {
+			return 0, err
+		}
+		if e.Record().Sequence() < r.from {
+			continue
+		}
+		if r.limit > 0 && shown == r.limit {
+			break
+		}
+		if _, err := r.env.stdout.Write(e.AppendLine(nil)); err != nil {
+			return 0, err
+		}
+		shown++
+	}
+	return exitOK, nil
+}
+
+// prune removes old segments and leaves a record of it.
+func (r *auditRun) prune() (int, error) {
+	l, err := auditlog.Open(auditlog.Options{Dir: r.dir, Signer: r.signer})
+	if err != nil {
+		return 0, err
+	}
+	gone, err := l.Prune(context.Background(), r.owner, r.before)
+	if err := errors.Join(err, l.Close()); err != nil {
+		return 0, err
+	}
+	_, err = fmt.Fprintf(r.env.stdout, "%q: %d records are pruned\n", r.owner, gone)
+	return exitOK, err
+}
