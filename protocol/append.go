@@ -77,26 +77,21 @@ func appendEscape(dst []byte, b byte) []byte {
 	}
 }
 
-// encodeValue encodes a result or params.
-func encodeValue(v any) ([]byte, error) {
+// appendValue appends a result or params.
+func appendValue(dst []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
-		return []byte("null"), nil
+		return append(dst, "null"...), nil
 	case Appender:
-		return v.AppendJSON(nil), nil
+		return v.AppendJSON(dst), nil
 	case json.RawMessage:
-		return Raw(v).AppendJSON(nil), nil
+		return Raw(v).AppendJSON(dst), nil
 	}
-	return json.Marshal(v)
+	encoded, err := json.Marshal(v)
+	return append(dst, encoded...), err
 }
 
 const frameHead = `{"jsonrpc":"2.0"`
-
-func appendResponse(dst []byte, id ID, result []byte) []byte {
-	dst = append(append(dst, frameHead+`,"id":`...), id...)
-	dst = append(append(dst, `,"result":`...), result...)
-	return append(dst, '}', '\n')
-}
 
 func encodeError(id ID, e *Error) []byte {
 	dst := append([]byte(frameHead+`,"id":`), id...)

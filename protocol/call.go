@@ -170,7 +170,7 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any, opts
 	if len(opts) > 0 {
 		return ErrCallOption
 	}
-	raw, err := encodeValue(params)
+	raw, err := appendValue(nil, params)
 	if err != nil {
 		return fmt.Errorf("encode params of %s: %w", method, err)
 	}
@@ -190,7 +190,7 @@ func (p *Peer) Notify(_ context.Context, method string, params any, opts ...json
 	if len(opts) > 0 {
 		return ErrCallOption
 	}
-	raw, err := encodeValue(params)
+	raw, err := appendValue(nil, params)
 	if err != nil {
 		return fmt.Errorf("encode params of %s: %w", method, err)
 	}

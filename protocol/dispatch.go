@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
-
-	"github.com/steerable-go/sidecar/schemas"
 )
 
 // HandlerFunc answers one request. It runs on the reader's goroutine, so it
@@ -41,8 +39,17 @@ type Request struct {
 	Params []byte
 
 	peer    *Peer
+	entry   *entry
 	more    bool
 	replied bool
+	inline  bool // answered on the reader's goroutine, which may use its buffer
+}
+
+// entry is a method with what is looked up once for it.
+type entry struct {
+	Method
+	name           string
+	params, result string // names of schemas; "" for none
 }
 
 // Respond answers the request before its handler returns, in a write of its
@@ -52,7 +59,7 @@ func (r *Request) Respond(result any) {
 		return
 	}
 	r.replied = true
-	r.peer.opts.Out.WriteAlone(r.peer.encodeResult(r, result))
+	r.peer.opts.Out.WriteAlone(r.peer.encodeResult(r, result)) // copies the frame
 }
 
 // request validates and dispatches a frame that is a request, or that must be
@@ -70,47 +77,59 @@ func (p *Peer) request(ctx context.Context, f *frame, more bool) {
 		p.refuse(lineFault{id, invalidRequest(`jsonrpc must be "2.0"`)}, more)
 		return
 	}
-	name := unquote(f.method)
-	if name == "" {
-		p.refuse(lineFault{id, invalidRequest("missing method")}, more)
-		return
-	}
-	method, ok := p.opts.Methods[name]
-	if !ok {
+	e := p.lookup(f.method)
+	if e == nil {
+		name := unquote(f.method)
+		if name == "" {
+			p.refuse(lineFault{id, invalidRequest("missing method")}, more)
+			return
+		}
 		p.refuse(lineFault{id, &Error{
 			Code: CodeMethodNotFound, Kind: KindMethodNotFound,
 			Message: fmt.Sprintf("unknown method '%s'", truncateText(name, 128)),
 		}}, more)
 		return
 	}
-	params, err := p.params(name, f.params)
+	params, err := p.params(e, f.params)
 	if err != nil {
 		p.refuse(lineFault{id, err}, more)
 		return
 	}
-	p.dispatch(ctx, method, &Request{ID: id, Method: name, Params: params, peer: p, more: more})
+	p.dispatch(ctx, &Request{ID: id, Method: e.name, Params: params, peer: p, entry: e, more: more, inline: true})
+}
+
+// lookup finds a method by its JSON string, without an allocation for the
+// common spelling.
+func (p *Peer) lookup(quoted []byte) *entry {
+	if len(quoted) < 2 || quoted[0] != '"' {
+		return nil
+	}
+	if e := p.table[string(quoted[1:len(quoted)-1])]; e != nil {
+		return e
+	}
+	return p.table[unquote(quoted)]
 }
 
 // params checks a request's params against the method's schema.
-func (p *Peer) params(method string, raw []byte) ([]byte, *Error) {
+func (p *Peer) params(e *entry, raw []byte) ([]byte, *Error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = []byte("{}")
 	}
 	if raw[0] != '{' {
 		return nil, InvalidParams("params must be an object")
 	}
-	name := schemas.Params(method)
-	if name == "" {
+	if e.params == "" {
 		return raw, nil
 	}
-	if err := p.opts.Schemas.Check(name, raw); err != nil {
+	if err := p.opts.Schemas.Check(e.params, raw); err != nil {
 		return nil, InvalidParams("invalid params: %s", err)
 	}
 	return raw, nil
 }
 
 // dispatch runs a handler and sends its answer.
-func (p *Peer) dispatch(ctx context.Context, method Method, req *Request) {
+func (p *Peer) dispatch(ctx context.Context, req *Request) {
+	method := &req.entry.Method
 	if !method.Fast {
 		select {
 		case p.slots <- struct{}{}:
@@ -132,7 +151,7 @@ func (p *Peer) dispatch(ctx context.Context, method Method, req *Request) {
 		p.answer(req, result, err)
 		return
 	}
-	own := &Request{ID: append(ID(nil), req.ID...), Method: req.Method, peer: p, replied: req.replied}
+	own := &Request{ID: append(ID(nil), req.ID...), Method: req.Method, peer: p, entry: req.entry, replied: req.replied}
 	p.group.Go(func() {
 		// Ends when the handler's work does; Wait waits for it.
 		result, err := p.guard(own, func() (any, error) { return work(ctx) })
@@ -169,22 +188,33 @@ func (p *Peer) answer(req *Request, result any, err error) {
 }
 
 // encodeResult builds a response frame, or an error frame when the result
-// cannot be encoded, breaks its schema or exceeds the outbound cap.
+// cannot be encoded, breaks its schema or exceeds the outbound cap. The frame of
+// an inline request is valid until the next one.
 func (p *Peer) encodeResult(req *Request, result any) []byte {
-	raw, err := encodeValue(result)
+	var frame []byte
+	if req.inline {
+		frame = p.scratch[:0]
+	}
+	frame = append(append(append(frame, frameHead+`,"id":`...), req.ID...), `,"result":`...)
+	head := len(frame)
+	frame, err := appendValue(frame, result)
 	if err != nil {
 		return encodeError(req.ID, Internal("encode the result of %s: %s", req.Method, err))
 	}
+	if req.inline && cap(frame) <= keepScratch {
+		p.scratch = frame
+	}
+	raw := frame[head:]
 	if len(raw) > p.opts.MaxOutbound {
 		return encodeError(req.ID, Internal("the result of %s has %d bytes, over the limit of %d", req.Method, len(raw), p.opts.MaxOutbound))
 	}
-	if name := schemas.Result(req.Method); name != "" {
+	if name := req.entry.result; name != "" {
 		if err := p.opts.Schemas.Check(name, raw); err != nil {
 			p.opts.Log.Error().Str("method", req.Method).Err(err).Msg("bug: result breaks its schema")
 			return encodeError(req.ID, Internal("the result of %s breaks its schema", req.Method))
 		}
 	}
-	return appendResponse(make([]byte, 0, len(raw)+len(req.ID)+48), req.ID, raw)
+	return append(frame, '}', '\n')
 }
 
 // unquote decodes a JSON string; anything else is "".

@@ -19,6 +19,7 @@ const (
 	DefaultMaxOutbound = 1 << 20 // bytes of an outbound frame; hosts rescan their buffer
 	DefaultMaxInFlight = 64      // requests being worked on
 	overloadRetryMs    = 250     // hint in the overload error
+	keepScratch        = 64 << 10
 )
 
 // Options configures a [Peer]. In and Out are required.
@@ -46,8 +47,11 @@ type Options struct {
 // once.
 type Peer struct {
 	opts  Options
+	table map[string]*entry
 	slots chan struct{}
 	group sync.WaitGroup // handlers that run on goroutines of their own
+
+	scratch []byte // frames of the reader's goroutine
 
 	strays atomic.Uint64 // answers to nobody, notifications we do not know
 
@@ -71,7 +75,11 @@ func NewPeer(opts Options) *Peer {
 	if opts.MaxInFlight <= 0 {
 		opts.MaxInFlight = DefaultMaxInFlight
 	}
-	return &Peer{opts: opts, slots: make(chan struct{}, opts.MaxInFlight), pending: map[uint64]chan answer{}}
+	table := make(map[string]*entry, len(opts.Methods))
+	for name, method := range opts.Methods {
+		table[name] = &entry{Method: method, name: name, params: schemas.Params(name), result: schemas.Result(name)}
+	}
+	return &Peer{opts: opts, table: table, slots: make(chan struct{}, opts.MaxInFlight), pending: map[uint64]chan answer{}}
 }
 
 // Strays returns how many frames were dropped because nobody waited for them.

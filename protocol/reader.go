@@ -11,7 +11,8 @@ import (
 const DefaultMaxFrame = 16 << 20
 
 const (
-	readChunk  = 64 << 10 // initial buffer, and what is kept between long lines
+	readChunk  = 64 << 10 // initial buffer, and what is kept after a very long line
+	readKept   = 4 << 20  // largest buffer that is kept: growing one costs more than a large frame
 	prefixKept = 4 << 10  // how much of a line over the limit is kept to find its id
 )
 
@@ -76,10 +77,10 @@ func (l *lineReader) rest() ([]byte, error) {
 	return line, nil
 }
 
-// shrink gives a buffer grown for a long line back, so that one large frame
+// shrink gives a buffer grown for a very long line back, so that one huge frame
 // does not hold its memory for the life of the process.
 func (l *lineReader) shrink() {
-	if len(l.buf) > 4*readChunk && l.w-l.r <= readChunk {
+	if len(l.buf) > readKept && l.w-l.r <= readChunk {
 		buf := make([]byte, readChunk)
 		l.w = copy(buf, l.buf[l.r:l.w])
 		l.buf, l.r = buf, 0

@@ -31,7 +31,7 @@ func (h *Health) AppendJSON(dst []byte) []byte {
 	dst = appendInt(append(dst, `,"loadedTools":`...), int64(h.LoadedTools))
 	dst = appendInt(append(dst, `,"activeTraces":`...), int64(h.ActiveTraces))
 	if len(h.Checks) > 0 {
-		if checks, err := encodeValue(h.Checks); err == nil {
+		if checks, err := appendValue(nil, h.Checks); err == nil {
 			dst = append(append(dst, `,"checks":`...), checks...)
 		}
 	}

@@ -68,17 +68,19 @@ type Options struct {
 
 // Server is one sidecar. Run is called once.
 type Server struct {
-	opts    Options
-	schemas *schemas.Set
-	out     *protocol.Out
-	peer    *protocol.Peer
-	router  *executors.Router
-	client  func() *http.Client
-	started time.Time
-	config  *config
-	streams *streams
-	store   *store
-	traces  *traces
+	opts     Options
+	schemas  *schemas.Set
+	out      *protocol.Out
+	peer     *protocol.Peer
+	router   *executors.Router
+	client   func() *http.Client
+	started  time.Time
+	pid      int
+	platform string
+	config   *config
+	streams  *streams
+	store    *store
+	traces   *traces
 
 	spill       *loop.Spill
 	classifiers classifiers
@@ -107,6 +109,7 @@ func New(opts Options) *Server {
 		router:  executors.NewRouter(opts.Tools...),
 		client:  sync.OnceValue(opts.Client),
 		started: opts.Now(),
+		pid:     os.Getpid(), platform: Platform(),
 		config:  newConfig(opts),
 		streams: newStreams(),
 		store:   newStore(opts.Now),

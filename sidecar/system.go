@@ -3,7 +3,6 @@ package sidecar
 import (
 	"context"
 	"math/rand/v2"
-	"os"
 	"runtime"
 
 	"github.com/steerable-go/sidecar/protocol"
@@ -18,8 +17,8 @@ func (s *Server) ping(context.Context, *protocol.Request) (any, error) {
 func (s *Server) health() *protocol.Health {
 	return &protocol.Health{
 		Status: "ok", Version: Version, ProtocolVersion: protocol.ProtocolVersion,
-		UptimeMs: s.opts.Now().Sub(s.started).Milliseconds(), PID: os.Getpid(),
-		Platform: Platform(), LoadedTools: s.router.Len(),
+		UptimeMs: s.opts.Now().Sub(s.started).Milliseconds(), PID: s.pid,
+		Platform: s.platform, LoadedTools: s.router.Len(),
 	}
 }
 
