@@ -56,7 +56,7 @@ func TestMalformedRequests(t *testing.T) {
 		"lower-case protocol": "CONNECT " + target + " http/1.1\r\n\r\n", "version without minor": "CONNECT " + target + " HTTP/1\r\n\r\n",
 		"version with two digits": "CONNECT " + target + " HTTP/1.10\r\n\r\n",
 		"long method":             strings.Repeat("A", 33) + " " + target + " HTTP/1.1\r\n\r\n",
-		"method with a colon":     "CONN:ECT " + target + " HTTP/1.1\r\n\r\n",
+		"method with a colon":     "CONNECT: " + target + " HTTP/1.1\r\n\r\n",
 
 		"field without colon": field("nonsense"), "fold": field("X-A: 1\r\n 2"), "fold at once": field(" X-A: 1"), "space before colon": field("X-A : 1"),
 		"empty name": field(": 1"), "two hosts": field("Host: a\r\nHost: a"), "NUL in value": field("X-A: a\x00b"), "DEL in value": field("X-A: a\x7fb"),

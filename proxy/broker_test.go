@@ -392,6 +392,7 @@ func TestBrokerLargeBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = resp.Body.Close() }()
 	if n, err := io.Copy(io.Discard, resp.Body); n != mib4 || err != nil {
 		t.Errorf("%d bytes back, %v", n, err)
 	}

@@ -34,7 +34,7 @@ func (c *clock) advance(d time.Duration) {
 
 // ask sends one control request with the right token and returns status line,
 // and body.
-func ask(t *testing.T, h *harness, method, path, body string, fields ...string) (status int, text string, header string) {
+func ask(t *testing.T, h *harness, method, path, body string, fields ...string) (status int, text, header string) {
 	t.Helper()
 	req := fmt.Sprintf("%s %s HTTP/1.1\r\nAuthorization: Bearer %s\r\n", method, path, token)
 	for _, f := range fields {
@@ -226,10 +226,11 @@ func TestControlKeepAlive(t *testing.T) {
 		_, _ = io.WriteString(conn, batch)
 		for range strings.Count(batch, "POST") {
 			resp, err := http.ReadResponse(r, nil)
-			if err != nil || resp.StatusCode != 200 || resp.Close {
+			if err != nil || resp.StatusCode != http.StatusOK || resp.Close {
 				t.Fatalf("%v, %v", resp, err)
 			}
 			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
 		}
 	}
 	if got := len(h.srv.grants.list()); got != 3 {

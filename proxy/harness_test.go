@@ -173,7 +173,7 @@ func parseReply(t *testing.T, raw string) reply {
 }
 
 // refused wants a complete refusal with the given status, ended by a FIN.
-func refused(t *testing.T, addr, send string, status string) reply {
+func refused(t *testing.T, addr, send, status string) reply {
 	t.Helper()
 	r := parseReply(t, talk(t, addr, send))
 	if !strings.HasPrefix(r.line, "HTTP/1.1 "+status+" ") {

@@ -234,49 +234,6 @@ func TestUnreachableTargets(t *testing.T) {
 	}
 }
 
-// TestConnectTimeout bounds a dial that nobody answers. The target's backlog
-// is full, so that the kernel drops further handshakes.
-func TestConnectTimeout(t *testing.T) {
-	t.Parallel()
-	addr := fullBacklog(t)
-	h := start(t, Options{Policy: Policy{Allow: entries(t, addr)}, ConnectTimeout: 300 * time.Millisecond})
-	began := time.Now()
-	r := refused(t, h.addr, "CONNECT "+addr+" HTTP/1.1\r\n\r\n", "502")
-	if r.fields["x-proxy-error"] != "connection_timeout" {
-		t.Errorf("got %v", r.fields)
-	}
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("took %v", took)
-	}
-}
-
-// fullBacklog returns an address whose connections never complete.
-func fullBacklog(t *testing.T) string {
-	t.Helper()
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = syscall.Close(fd) })
-	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(fd, 0)); err != nil {
-		t.Fatal(err)
-	}
-	sa, err := syscall.Getsockname(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: sa.(*syscall.SockaddrInet4).Port}
-	for range 8 {
-		conn, err := net.DialTimeout("tcp", addr.String(), 200*time.Millisecond)
-		if err != nil {
-			return addr.String()
-		}
-		t.Cleanup(func() { _ = conn.Close() })
-	}
-	t.Skip("this kernel does not drop connections beyond the backlog")
-	return ""
-}
-
 // TestIdleAndHalfCloseBounds end silent tunnels with a reset, each after its
 // own time, and leave tunnels alone that carry bytes one way.
 func TestIdleAndHalfCloseBounds(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func clientHello(t testing.TB, cfg *tls.Config) []byte {
 	if _, err := io.ReadFull(server, body); err != nil {
 		t.Fatal(err)
 	}
-	return append(head, body...)
+	return slices.Concat(head, body)
 }
 
 // rerecord cuts one record into records of at most n bytes.
