@@ -135,15 +135,15 @@ func (r *eventReader) nextLine() ([]byte, bool) {
 	}
 	line := r.buf[r.line:end]
 	r.line, r.scan = next, next
-	if !r.begun {
-		r.begun = true
-		line = bytes.TrimPrefix(line, []byte("\ufeff"))
-	}
 	return line, true
 }
 
 // take uses one line, and returns the event that it completes.
 func (r *eventReader) take(line []byte) (event, bool) {
+	if !r.begun {
+		r.begun = true
+		line = bytes.TrimPrefix(line, []byte("\ufeff"))
+	}
 	switch {
 	case len(r.bare) > 0 && !bytes.HasPrefix(line, []byte("data:")):
 		return r.takeBare(line)
