@@ -544,8 +544,10 @@ func TestSyncPolicies(t *testing.T) {
 		flushed   bool
 		headMoves bool
 	}{
-		{SyncAlways, false, true, true}, {SyncAlways, true, true, true},
-		{SyncMutations, false, false, false}, {SyncMutations, true, true, true},
+		{SyncAlways, false, true, true},
+		{SyncAlways, true, true, true},
+		{SyncMutations, false, false, false},
+		{SyncMutations, true, true, true},
 		{SyncNever, true, false, true},
 	} {
 		d := &faultyDisk{}

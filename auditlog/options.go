@@ -92,7 +92,7 @@ func (o Options) withDefaults() Options {
 // checkExposure compares real paths, because a link may lead out of a root or
 // into one.
 func checkExposure(dir string, roots []string) error {
-	real, err := realPath(dir)
+	path, err := realPath(dir)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func checkExposure(dir string, roots []string) error {
 		if err != nil {
 			return err
 		}
-		if inside(real, r) || inside(r, real) {
+		if inside(path, r) || inside(r, path) {
 			return fmt.Errorf("%w: %s and %s", ErrExposed, dir, root)
 		}
 	}
@@ -122,9 +122,9 @@ func realPath(path string) (string, error) {
 	}
 	rest := ""
 	for {
-		real, err := filepath.EvalSymlinks(abs)
+		found, err := filepath.EvalSymlinks(abs)
 		if err == nil {
-			return filepath.Join(real, rest), nil
+			return filepath.Join(found, rest), nil
 		}
 		if !errors.Is(err, os.ErrNotExist) || filepath.Dir(abs) == abs {
 			return "", fmt.Errorf("resolve %s: %w", path, err)

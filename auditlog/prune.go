@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -57,8 +58,14 @@ func pruneAt(dir string, before uint64) (audit.Head, int, error) {
 	keep := numbers[0]
 	for _, n := range numbers[1:] {
 		e, err := firstEntry(segmentPath(dir, n))
-		if err != nil || e.Record().Sequence() > before {
+		if errors.Is(err, io.EOF) {
 			break // an empty last segment stays together with the one before
+		}
+		if err != nil {
+			return audit.Head{}, 0, err
+		}
+		if e.Record().Sequence() > before {
+			break
 		}
 		gone, keep = audit.Head{Count: e.Record().Sequence(), Hash: e.Record().PrevHash()}, n
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/steerable-go/sidecar/authz/audit"
 	"github.com/steerable-go/sidecar/authz/signing"
+	"github.com/steerable-go/sidecar/internal/atomicfile"
 )
 
 // Actions of records about a chain itself.
@@ -84,15 +85,11 @@ func Verify(opts VerifyOptions) (Report, error) {
 // that can be taken: a copy on a read-only disk has no writers.
 func readLock(dir string) (unlock func(), err error) {
 	path := filepath.Join(dir, lockFile)
-	if _, err := os.Stat(path); err != nil {
-		return func() {}, nil
-	}
-	lock, err := acquire(path, defaultWait)
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return func() {}, nil
-	case err != nil:
-		return nil, err
+	var lock *atomicfile.Lock // nil unlocks nothing
+	if _, missing := os.Stat(path); missing == nil {
+		if lock, err = acquire(path, defaultWait); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return nil, err
+		}
 	}
 	return func() { _ = lock.Unlock() }, nil
 }
@@ -107,7 +104,7 @@ type verification struct {
 // run walks the chain and holds it against a checkpoint, if there is one.
 func (v *verification) run(head *Checkpoint) (Report, error) {
 	rep := Report{}
-	opts := audit.Options{Owner: v.opts.Owner}
+	opts := audit.Options{Owner: v.opts.Owner, Signature: v.signature()}
 	if v.tomb != nil {
 		opts.Start = audit.Head{Count: v.tomb.Count, Hash: v.tomb.Head}
 		rep.Pruned = v.tomb.Count
@@ -117,25 +114,13 @@ func (v *verification) run(head *Checkpoint) (Report, error) {
 		opts.Anchor = &anchor
 		rep.HeadSigned = v.opts.Verifier.Verify(head.Head.String(), head.Signature)
 	}
-	if v.opts.Verifier != nil {
-		opts.Signature = func(e audit.Entry) bool {
-			sig, kid := e.Signature()
-			return kid == v.opts.Verifier.KeyID() && v.opts.Verifier.Verify(e.Hash().String(), sig)
-		}
-	}
 	buried := v.tomb == nil
-	entries := func(yield func(audit.Entry, error) bool) {
-		for e, err := range Entries(v.opts.Dir, v.opts.Owner) {
-			buried = buried || v.buries(e)
-			if e.Record().Action() == actionRecovered {
-				rep.Recoveries++
-			}
-			if !yield(e, err) {
-				return
-			}
+	rep.Result = audit.Verify(v.entries(func(e audit.Entry) {
+		buried = buried || v.buries(e)
+		if e.Record().Action() == actionRecovered {
+			rep.Recoveries++
 		}
-	}
-	rep.Result = audit.Verify(entries, opts)
+	}), opts)
 	var line *audit.LineError
 	if rep.Err != nil && !errors.As(rep.Err, &line) {
 		return rep, rep.Err
@@ -150,6 +135,30 @@ func (v *verification) run(head *Checkpoint) (Report, error) {
 		rep.fail(audit.CodeSignature)
 	}
 	return rep, nil
+}
+
+// entries yields the chain and shows each entry on the way.
+func (v *verification) entries(show func(audit.Entry)) iter.Seq2[audit.Entry, error] {
+	return func(yield func(audit.Entry, error) bool) {
+		for e, err := range Entries(v.opts.Dir, v.opts.Owner) {
+			show(e)
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// signature returns the check of an entry's signature, nil without a key.
+func (v *verification) signature() func(e audit.Entry) bool {
+	key := v.opts.Verifier
+	if key == nil {
+		return nil
+	}
+	return func(e audit.Entry) bool {
+		sig, kid := e.Signature()
+		return kid == key.KeyID() && key.Verify(e.Hash().String(), sig)
+	}
 }
 
 func (r *Report) fail(code audit.Code) {
@@ -209,14 +218,17 @@ func liveSegments(dir string) ([]int, error) {
 	if err != nil || tomb == nil {
 		return numbers, err
 	}
-	for len(numbers) > 1 {
-		next, err := firstEntry(segmentPath(dir, numbers[1]))
-		if err != nil || next.Record().Sequence() > tomb.Count {
-			break
-		}
+	for len(numbers) > 1 && beginsBy(segmentPath(dir, numbers[1]), tomb.Count) {
 		numbers = numbers[1:]
 	}
 	return numbers, nil
+}
+
+// beginsBy reports whether a segment begins with a record up to a number. What
+// cannot be read is for the verification to find.
+func beginsBy(path string, sequence uint64) bool {
+	e, err := firstEntry(path)
+	return err == nil && e.Record().Sequence() <= sequence
 }
 
 // segments reads files one after the other, with one of them open at a time.

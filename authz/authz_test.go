@@ -18,22 +18,26 @@ type enum struct {
 func enums() map[string]enum {
 	return map[string]enum{
 		"Decision": {
-			[]string{"DENY", "ESCALATE", "ALLOW"}, "DENY",
+			[]string{"DENY", "ESCALATE", "ALLOW"},
+			"DENY",
 			func(s string) (string, error) { v, err := authz.ParseDecision(s); return v.String(), err },
 			func(n uint8) string { return authz.Decision(n).String() },
 		},
 		"Band": {
-			[]string{"low", "medium", "high", "critical"}, "unknown",
+			[]string{"low", "medium", "high", "critical"},
+			"unknown",
 			func(s string) (string, error) { v, err := authz.ParseBand(s); return v.String(), err },
 			func(n uint8) string { return authz.Band(n).String() },
 		},
 		"SideEffect": {
-			[]string{"none", "reversible", "irreversible"}, "unknown",
+			[]string{"none", "reversible", "irreversible"},
+			"unknown",
 			func(s string) (string, error) { v, err := authz.ParseSideEffect(s); return v.String(), err },
 			func(n uint8) string { return authz.SideEffect(n).String() },
 		},
 		"Kind": {
-			[]string{"read", "write", "command", "delete", "send"}, "unknown",
+			[]string{"read", "write", "command", "delete", "send"},
+			"unknown",
 			func(s string) (string, error) { v, err := authz.ParseKind(s); return v.String(), err },
 			func(n uint8) string { return authz.Kind(n).String() },
 		},

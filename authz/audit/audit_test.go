@@ -299,10 +299,10 @@ func TestParseRefuses(t *testing.T) {
 	if _, err := audit.ParseLine([]byte(good)); err != nil {
 		t.Fatal(err)
 	}
-	swap := func(old, new string) string {
-		out := strings.Replace(good, old, new, 1)
+	swap := func(from, to string) string {
+		out := strings.Replace(good, from, to, 1)
 		if out == good {
-			t.Fatalf("%q is not in %s", old, good)
+			t.Fatalf("%q is not in %s", from, good)
 		}
 		return out
 	}

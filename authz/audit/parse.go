@@ -59,11 +59,21 @@ func parseLine(line []byte, e *Entry) error {
 		return p.fail("bytes after the entry")
 	case seen&hash == 0 || seen&record == 0:
 		return p.fail("no event_hash or no record")
+	default:
+		return e.checkExtras(&p)
+	}
+}
+
+// checkExtras holds what travels beside a record against it.
+func (e *Entry) checkExtras(p *parser) error {
+	switch {
 	case (e.sig == "") != (e.kid == ""):
 		return p.fail("signature and key id come together")
-	case e.meta != nil && !e.record.hasDetail:
+	case e.meta == nil:
+		return nil
+	case !e.record.hasDetail:
 		return p.fail("side object without a digest in the record")
-	case e.meta != nil && HashOf(e.meta) != e.record.detail:
+	case HashOf(e.meta) != e.record.detail:
 		return p.fail("side object does not have the digest in the record")
 	default:
 		return nil

@@ -20,8 +20,10 @@ func secretNames() []string {
 }
 
 // lightweight are the shapes that are always looked for.
-func lightweight() []match.Pattern {
-	keys := &shapes.KeyBlock{}
+func lightweight() []match.Pattern { return append(named(), general()...) }
+
+// named are the forms of one issuer's tokens and of assignments to passwords.
+func named() []match.Pattern {
 	return []match.Pattern{
 		{
 			Name: "openai_key", Expr: `\bsk-[A-Za-z0-9_-]{20,}`,
@@ -56,6 +58,13 @@ func lightweight() []match.Pattern {
 			Likely:   shapes.LikelyAWSSecret,
 			Check:    shapes.AWSSecret,
 		},
+	}
+}
+
+// general are the forms that many issuers share, and numbers.
+func general() []match.Pattern {
+	keys := &shapes.KeyBlock{}
+	return []match.Pattern{
 		{
 			Name: "private_key", Expr: `-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----(?:[\s\S]*?-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s\\:,.-]*)`,
 			Keywords: []string{"-----BEGIN "},

@@ -59,7 +59,6 @@ type auditRun struct {
 	from       uint64
 	limit      uint64
 	before     uint64
-	hasBefore  bool
 	wantCount  uint64
 	wantHead   string
 	checkpoint *auditlog.Checkpoint
@@ -111,47 +110,54 @@ func (r *auditRun) fail(verb string, err error) int {
 
 func parseAudit(env environment, args []string) (*auditRun, error) {
 	r := &auditRun{env: env}
-	set := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	verb := args[0]
+	set := flag.NewFlagSet(verb, flag.ContinueOnError)
 	set.SetOutput(io.Discard) // the error is printed once, by the caller
+	r.flags(set, verb)
+	if err := set.Parse(args[1:]); err != nil {
+		return nil, err
+	}
+	given := map[string]bool{}
+	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	r.hasOwner = given["owner"]
+	for _, rule := range []struct {
+		broken  bool
+		message string
+	}{
+		{set.NArg() > 0, fmt.Sprintf("unexpected argument %q", set.Arg(0))},
+		{(verb == "show" || verb == "prune") && !r.hasOwner, "--owner is missing"},
+		{verb == "prune" && !given["before"], "--before is missing"},
+		{given["expect-count"] != given["expect-head"], "--expect-count and --expect-head come together"},
+		{given["expect-head"] && (given["head"] || !r.hasOwner), "--expect-head goes with --owner and without --head"},
+	} {
+		if rule.broken {
+			return nil, errors.New(rule.message)
+		}
+	}
+	return r, nil
+}
+
+// flags declares the flags of a subcommand.
+func (r *auditRun) flags(set *flag.FlagSet, verb string) {
 	set.StringVar(&r.dir, "dir", "", "")
 	set.StringVar(&r.owner, "owner", "", "")
-	switch args[0] {
+	switch verb {
 	case "verify":
-		set.StringVar(&r.pubkey, "pubkey", env.getenv(envAuditPubkey), "")
+		set.StringVar(&r.pubkey, "pubkey", r.env.getenv(envAuditPubkey), "")
 		set.StringVar(&r.headPath, "head", "", "")
 		set.Uint64Var(&r.wantCount, "expect-count", 0, "")
 		set.StringVar(&r.wantHead, "expect-head", "", "")
 		set.BoolVar(&r.asJSON, "json", false, "")
 	case "head":
-		set.StringVar(&r.key, "key", env.getenv(envAuditKey), "")
+		set.StringVar(&r.key, "key", r.env.getenv(envAuditKey), "")
 		set.BoolVar(&r.asJSON, "json", false, "")
 	case "show":
 		set.Uint64Var(&r.from, "from", 0, "")
 		set.Uint64Var(&r.limit, "limit", 0, "")
 	case "prune":
-		set.StringVar(&r.key, "key", env.getenv(envAuditKey), "")
+		set.StringVar(&r.key, "key", r.env.getenv(envAuditKey), "")
 		set.Uint64Var(&r.before, "before", 0, "")
 	}
-	if err := set.Parse(args[1:]); err != nil {
-		return nil, err
-	}
-	counted := false
-	set.Visit(func(f *flag.Flag) {
-		r.hasOwner = r.hasOwner || f.Name == "owner"
-		r.hasBefore = r.hasBefore || f.Name == "before"
-		counted = counted || f.Name == "expect-count"
-	})
-	switch {
-	case set.NArg() > 0:
-		return nil, fmt.Errorf("unexpected argument %q", set.Arg(0))
-	case (args[0] == "show" || args[0] == "prune") && !r.hasOwner:
-		return nil, errors.New("--owner is missing")
-	case args[0] == "prune" && !r.hasBefore:
-		return nil, errors.New("--before is missing")
-	case counted != (r.wantHead != ""), counted && (r.headPath != "" || !r.hasOwner):
-		return nil, errors.New("--expect-count and --expect-head come together, with --owner and without --head")
-	}
-	return r, nil
 }
 
 // load reads what the flags name.
@@ -285,33 +291,40 @@ func (r *auditRun) printReport(owner string, rep auditlog.Report) error {
 		_, err := fmt.Fprintf(r.env.stdout, "%q: NOT verified: %s at record %d; the %d before it stand\n", owner, rep.Code, rep.Pruned+rep.At, rep.Records)
 		return err
 	}
-	tail := "tail not pinned"
+	line := fmt.Sprintf("%q: verified %d records, %s, %s", owner, rep.Records, tailText(rep), r.signedText(rep))
+	if rep.Pruned > 0 {
+		line += fmt.Sprintf(", %d older ones pruned", rep.Pruned)
+	}
+	if rep.Recoveries > 0 {
+		line += fmt.Sprintf(", %d torn lines recovered", rep.Recoveries)
+	}
+	_, err := fmt.Fprintln(r.env.stdout, line)
+	return err
+}
+
+// tailText says what shows that nothing is missing at the end.
+func tailText(rep auditlog.Report) string {
 	switch {
 	case rep.External:
-		tail = "tail pinned by the given head"
+		return "tail pinned by the given head"
 	case rep.TailPinned:
-		tail = "tail pinned by head.json"
+		return "tail pinned by head.json"
+	default:
+		return "tail not pinned"
 	}
-	signed := "unsigned"
+}
+
+func (r *auditRun) signedText(rep auditlog.Report) string {
 	switch {
 	case rep.HeadSigned:
-		signed = "head signature valid"
+		return "head signature valid"
 	case rep.Signed > 0 && r.verifier == nil:
-		signed = fmt.Sprintf("%d signatures not checked without --pubkey", rep.Signed)
+		return fmt.Sprintf("%d signatures not checked without --pubkey", rep.Signed)
 	case rep.Signed > 0:
-		signed = fmt.Sprintf("%d signatures valid", rep.Signed)
+		return fmt.Sprintf("%d signatures valid", rep.Signed)
+	default:
+		return "unsigned"
 	}
-	_, err := fmt.Fprintf(r.env.stdout, "%q: verified %d records, %s, %s", owner, rep.Records, tail, signed)
-	if err == nil && rep.Pruned > 0 {
-		_, err = fmt.Fprintf(r.env.stdout, ", %d older ones pruned", rep.Pruned)
-	}
-	if err == nil && rep.Recoveries > 0 {
-		_, err = fmt.Fprintf(r.env.stdout, ", %d torn lines recovered", rep.Recoveries)
-	}
-	if err == nil {
-		_, err = fmt.Fprintln(r.env.stdout)
-	}
-	return err
 }
 
 // head prints where the chains end, as checkpoints to be stored elsewhere.

@@ -189,8 +189,15 @@ func TestAuditShowAndPrune(t *testing.T) {
 func TestAuditUsage(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{
-		nil, {"burn"}, {"verify", "--what"}, {"verify", "x"}, {"show", "--dir", dir}, {"prune", "--dir", dir, "--owner", "u1"},
-		{"verify", "--expect-count", "1"}, {"verify", "--expect-count", "1", "--expect-head", "x"}, {"show", "--json"},
+		nil,
+		{"burn"},
+		{"verify", "--what"},
+		{"verify", "x"},
+		{"show", "--dir", dir},
+		{"prune", "--dir", dir, "--owner", "u1"},
+		{"verify", "--expect-count", "1"},
+		{"verify", "--expect-count", "1", "--expect-head", "x"},
+		{"show", "--json"},
 	} {
 		if code, stdout, stderr := runIn(t, "", append([]string{"audit"}, args...)...); code != exitAuditUsage || stdout != "" || !strings.Contains(stderr, "usage:") {
 			t.Errorf("audit %q: %d %q %q", args, code, stdout, stderr)

@@ -26,13 +26,14 @@ type entry struct {
 type builder struct {
 	step    int
 	entries []entry
+	last    rune // len(entries), as the type of an index in a key
 	pairs   map[uint16]*notice
 }
 
 // notice is a bucket whose entries are still indexes, so that equal ones can
 // be told by comparing bytes.
 type notice struct {
-	entries      []byte // pairs of bytes: an index into builder.entries
+	entries      []rune // indexes into builder.entries; runes make a key
 	digits, dots bool
 }
 
@@ -76,13 +77,14 @@ func (b *builder) add(index int, c *compiled) {
 }
 
 // enter registers an entry and returns its index.
-func (b *builder) enter(e entry) int {
+func (b *builder) enter(e entry) rune {
 	b.entries = append(b.entries, e)
-	return len(b.entries) - 1
+	b.last++
+	return b.last - 1
 }
 
 // pair notes an entry under the pair x, y, in every case if the entry folds.
-func (b *builder) pair(id int, x, y byte) {
+func (b *builder) pair(id rune, x, y byte) {
 	xs, ys := []byte{x}, []byte{y}
 	if b.entries[id].fold {
 		xs, ys = cases(x), cases(y)
@@ -90,7 +92,7 @@ func (b *builder) pair(id int, x, y byte) {
 	for _, x := range xs {
 		for _, y := range ys {
 			n := b.at(x, y)
-			n.entries = append(n.entries, byte(id>>8), byte(id))
+			n.entries = append(n.entries, id)
 		}
 	}
 }
@@ -140,8 +142,8 @@ type notices struct {
 
 func (b *builder) bucket(n *notice) bucket {
 	out := bucket{digits: n.digits, dots: n.dots}
-	for i := 0; i < len(n.entries); i += 2 {
-		out.entries = append(out.entries, b.entries[int(n.entries[i])<<8|int(n.entries[i+1])])
+	for _, id := range n.entries {
+		out.entries = append(out.entries, b.entries[id])
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package shapes
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/steerable-go/sidecar/authz/internal/match"
@@ -85,34 +86,38 @@ func groupEnd(text string, at int) int {
 // issued reports whether a network issues numbers with this prefix and length
 // (ISO/IEC 7812 ranges as the networks publish them).
 func issued(n []byte) bool {
-	l := len(n)
 	prefix := func(digits int) int {
 		v := 0
-		for i := range digits {
-			v = 10*v + int(n[i]-'0')
+		for _, d := range n[:digits] {
+			v = 10*v + int(d-'0')
 		}
 		return v
 	}
-	p2, p3, p4 := prefix(2), prefix(3), prefix(4)
-	switch {
-	case n[0] == '4': // Visa
-		return l == 13 || l == 16 || l == 19
-	case p2 >= 51 && p2 <= 55, p4 >= 2221 && p4 <= 2720: // Mastercard
-		return l == 16
-	case p2 == 34, p2 == 37: // American Express
-		return l == 15
-	case p4 == 6011, p3 >= 644 && p3 <= 649, p2 == 65: // Discover
-		return l >= 16
-	case p4 >= 3528 && p4 <= 3589: // JCB
-		return l >= 16
-	case p3 >= 300 && p3 <= 305, p3 == 309, p2 == 36, p2 == 38, p2 == 39: // Diners Club
-		return l >= 14
-	case p2 == 62: // UnionPay
-		return l >= 16
-	default:
-		return false
+	for _, r := range []struct {
+		digits, from, to int // of the prefix
+		lengths          string
+	}{
+		{1, 4, 4, "13 16 19"},                    // Visa
+		{2, 51, 55, "16"}, {4, 2221, 2720, "16"}, // Mastercard
+		{2, 34, 34, "15"}, {2, 37, 37, "15"}, // American Express
+		{4, 6011, 6011, from16}, {3, 644, 649, from16}, {2, 65, 65, from16}, // Discover
+		{4, 3528, 3589, from16},                                                                // JCB
+		{3, 300, 305, from14}, {3, 309, 309, from14}, {2, 36, 36, from14}, {2, 38, 39, from14}, // Diners Club
+		{2, 62, 62, from16}, // UnionPay
+	} {
+		p := prefix(r.digits)
+		if r.from <= p && p <= r.to && strings.Contains(r.lengths, strconv.Itoa(len(n))) {
+			return true
+		}
 	}
+	return false
 }
+
+// Lengths of card numbers, at most nineteen digits.
+const (
+	from14 = "14 15 16 17 18 19"
+	from16 = "16 17 18 19"
+)
 
 // luhn checks the checksum of ISO/IEC 7812-1, annex B.
 func luhn(n []byte) bool {
@@ -134,13 +139,7 @@ func luhn(n []byte) bool {
 // blank or hyphen apart, without groups that are part of a word.
 func CardFinder(text string) match.Finder {
 	return func(at int) (match.Match, int) {
-		lo, hi := at, at
-		for lo > 0 && (isDigit(text[lo-1]) || lo > 1 && separator(text[lo-1]) && isDigit(text[lo-2])) {
-			lo--
-		}
-		for hi < len(text) && (isDigit(text[hi]) || hi+1 < len(text) && separator(text[hi]) && isDigit(text[hi+1])) {
-			hi++
-		}
+		lo, hi := row(text, at)
 		m := match.Match{Text: text, Start: lo, End: hi}
 		if lo > 0 && isWord(text[lo-1]) {
 			m.Start = nextGroup(text, lo, hi)
@@ -154,6 +153,19 @@ func CardFinder(text string) match.Finder {
 		m.From, m.To = m.Start, m.End
 		return m, hi
 	}
+}
+
+// row returns the row of groups around the digit at at.
+func row(text string, at int) (lo, hi int) {
+	digitAt := func(i int) bool { return i >= 0 && i < len(text) && isDigit(text[i]) }
+	lo, hi = at, at
+	for digitAt(lo-1) || digitAt(lo-2) && separator(text[lo-1]) {
+		lo--
+	}
+	for digitAt(hi) || digitAt(hi+1) && separator(text[hi]) {
+		hi++
+	}
+	return lo, hi
 }
 
 func separator(c byte) bool { return c == ' ' || c == '-' }

@@ -73,29 +73,38 @@ func LikelyLogin(text string, _, end int) bool {
 // at least least bytes of the value.
 func LikelyValue(least int, value func(c byte) bool) func(text string, at, end int) bool {
 	return func(text string, _, end int) bool {
-		i := end
-		for n := 0; n < 5 && i < len(text) && (space(text[i]) || text[i] == '"' || text[i] == '\''); n++ {
-			i++
-		}
+		const before, after = `"' ` + "\t\r\n\f", `=>"' ` + "\t\r\n\f"
+		i := skip(text, end, before, 5)
 		if i >= len(text) || text[i] != ':' && text[i] != '=' {
 			return false
 		}
 		// The second byte of ":=" and "=>", four blanks and a quotation mark
 		// may come before the value, and some of them may belong to it.
-		for start := i + 1; start <= i+7 && start < len(text); start++ {
-			n := 0
-			for n < least && start+n < len(text) && value(text[start+n]) {
-				n++
-			}
-			if n == least {
+		for start := i + 1; start <= skip(text, i+1, after, 6); start++ {
+			if run := text[start:min(start+least, len(text))]; len(run) == least && all(run, value) {
 				return true
-			}
-			if c := text[start]; !space(c) && strings.IndexByte(`=>"'`, c) < 0 {
-				return false
 			}
 		}
 		return false
 	}
+}
+
+// skip returns where text goes on after at most so many of the characters.
+func skip(text string, at int, chars string, most int) int {
+	for n := 0; n < most && at < len(text) && strings.IndexByte(chars, text[at]) >= 0; n++ {
+		at++
+	}
+	return at
+}
+
+// all reports whether every byte is a member.
+func all(s string, member func(c byte) bool) bool {
+	for i := range len(s) {
+		if !member(s[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // TokenByte reports whether c may stand in the value of a generic secret.

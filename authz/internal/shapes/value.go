@@ -12,7 +12,7 @@ import (
 func Secret(m match.Match) bool {
 	// Some values end before a bracket, so that the call is seen only here.
 	called := m.To < len(m.Text) && m.Text[m.To] == '('
-	return !Placeholder(m.Value()) && !(called && call(m.Value()+"("))
+	return !Placeholder(m.Value()) && (!called || !call(m.Value()+"("))
 }
 
 // Placeholder reports whether v stands for a value instead of being one. A

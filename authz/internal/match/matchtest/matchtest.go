@@ -4,7 +4,6 @@ package matchtest
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"regexp/syntax"
 	"strings"
 	"testing"
@@ -41,14 +40,31 @@ func describe(set *match.Set, hits []match.Hit) string {
 
 // Generator makes texts. It is not safe for concurrent use.
 type Generator struct {
-	rnd   *rand.Rand
+	state uint64
 	exprs []*syntax.Regexp
+}
+
+// intn returns the next number below n, from splitmix64: texts need variety,
+// and the same ones for the same seed, not secrecy.
+func (g *Generator) intn(n int) int {
+	g.state += 0x9e3779b97f4a7c15
+	z := g.state
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return int((z^z>>31)>>33) % n
+}
+
+// printable returns one printable ASCII character.
+func (g *Generator) printable() string {
+	const all = " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
+	i := g.intn(len(all))
+	return all[i : i+1]
 }
 
 // NewGenerator returns a generator of texts that are full of matches and near
 // misses of the expressions.
 func NewGenerator(seed uint64, exprs []string) *Generator {
-	g := &Generator{rnd: rand.New(rand.NewPCG(seed, 1))}
+	g := &Generator{state: seed}
 	for _, e := range exprs {
 		re, err := syntax.Parse(e, syntax.Perl)
 		if err != nil {
@@ -63,15 +79,15 @@ func NewGenerator(seed uint64, exprs []string) *Generator {
 func (g *Generator) Text() string {
 	glue := []string{"", "", "", " ", "\n", "x", "_", "1", "-", ".", ":", "=", "@", "/", "…", "é", "\xff", "ſ", "\u212a", "  ", "v"}
 	var out strings.Builder
-	for range 1 + g.rnd.IntN(5) {
-		out.WriteString(glue[g.rnd.IntN(len(glue))])
-		part := g.match(g.exprs[g.rnd.IntN(len(g.exprs))])
-		if len(part) > 0 && g.rnd.IntN(4) == 0 {
+	for range 1 + g.intn(5) {
+		out.WriteString(glue[g.intn(len(glue))])
+		part := g.match(g.exprs[g.intn(len(g.exprs))])
+		if len(part) > 0 && g.intn(4) == 0 {
 			// A near miss: one byte changed, removed or cut after.
-			i := g.rnd.IntN(len(part))
-			switch g.rnd.IntN(3) {
+			i := g.intn(len(part))
+			switch g.intn(3) {
 			case 0:
-				part = part[:i] + string(rune(32+g.rnd.IntN(96))) + part[i+1:]
+				part = part[:i] + g.printable() + part[i+1:]
 			case 1:
 				part = part[:i] + part[i+1:]
 			default:
@@ -80,30 +96,19 @@ func (g *Generator) Text() string {
 		}
 		out.WriteString(part)
 	}
-	out.WriteString(glue[g.rnd.IntN(len(glue))])
+	out.WriteString(glue[g.intn(len(glue))])
 	return out.String()
 }
 
 // match returns a text that the expression matches, ignoring assertions.
 func (g *Generator) match(re *syntax.Regexp) string {
-	switch re.Op {
+	switch re.Op { //nolint:exhaustive // what is left is assertions, which match nothing
 	case syntax.OpLiteral:
-		out := string(re.Rune)
-		if re.Flags&syntax.FoldCase != 0 {
-			switch g.rnd.IntN(3) {
-			case 0:
-				out = strings.ToLower(out)
-			case 1:
-				out = strings.ToUpper(out)
-			}
-		}
-		return out
+		return g.literal(re)
 	case syntax.OpCharClass:
 		return g.class(re.Rune)
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		return string(rune(32 + g.rnd.IntN(95)))
-	case syntax.OpCapture:
-		return g.match(re.Sub[0])
+		return g.printable()
 	case syntax.OpStar:
 		return g.repeat(re.Sub[0], 0, -1)
 	case syntax.OpPlus:
@@ -112,21 +117,37 @@ func (g *Generator) match(re *syntax.Regexp) string {
 		return g.repeat(re.Sub[0], 0, 1)
 	case syntax.OpRepeat:
 		return g.repeat(re.Sub[0], re.Min, re.Max)
-	case syntax.OpConcat:
+	case syntax.OpConcat, syntax.OpCapture:
 		var out strings.Builder
 		for _, sub := range re.Sub {
 			out.WriteString(g.match(sub))
 		}
 		return out.String()
 	case syntax.OpAlternate:
-		return g.match(re.Sub[g.rnd.IntN(len(re.Sub))])
-	default: // assertions
+		return g.match(re.Sub[g.intn(len(re.Sub))])
+	default:
 		return ""
 	}
 }
 
+// literal returns a literal, in any case if it folds.
+func (g *Generator) literal(re *syntax.Regexp) string {
+	out := string(re.Rune)
+	if re.Flags&syntax.FoldCase == 0 {
+		return out
+	}
+	switch g.intn(3) {
+	case 0:
+		return strings.ToLower(out)
+	case 1:
+		return strings.ToUpper(out)
+	default:
+		return out
+	}
+}
+
 func (g *Generator) repeat(re *syntax.Regexp, lo, hi int) string {
-	n := lo + g.rnd.IntN(4)
+	n := lo + g.intn(4)
 	if hi >= 0 {
 		n = min(n, hi)
 	}
@@ -145,8 +166,8 @@ func (g *Generator) class(ranges []rune) string {
 			ascii = append(ascii, r)
 		}
 	}
-	if len(ascii) == 0 || g.rnd.IntN(40) == 0 {
-		return string(ranges[2*g.rnd.IntN(len(ranges)/2)])
+	if len(ascii) == 0 || g.intn(40) == 0 {
+		return string(ranges[2*g.intn(len(ranges)/2)])
 	}
-	return string(ascii[g.rnd.IntN(len(ascii))])
+	return string(ascii[g.intn(len(ascii))])
 }
