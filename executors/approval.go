@@ -86,6 +86,9 @@ func (e *ApprovalExecutor) request(call *Call) approvals.Request {
 		Tool:      call.Name, Arguments: call.Arguments,
 		Shell: f.Shell, CommandParam: f.Command.Param, MustAsk: call.MustAsk != "",
 	}
+	if call.MustAsk != "" {
+		req.Category = "authz:" + call.Name + ":" + call.MustAsk
+	}
 	if f.Grade != nil {
 		req.Severity, req.MatchedRules = string(f.Grade.Severity), rulesOf(f.Grade)
 	}

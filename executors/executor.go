@@ -107,3 +107,6 @@ func MergeContext(toolContext json.RawMessage, chatID, projectRoot string) (json
 	}
 	return append(out, '}'), nil
 }
+
+// asAbort finds an abort in an error.
+func asAbort(err error) (*AbortError, bool) { return errors.AsType[*AbortError](err) }

@@ -13,6 +13,8 @@ import (
 //
 //   - Validate: a call that cannot run is answered before anybody is asked.
 //   - Inspect: establishes the facts every later layer decides on.
+//   - Govern: the authorization pipeline. Its denial is final, its escalation
+//     makes Approval ask a person, and it records before anything happens.
 //   - SafetyGate: refuses critical commands; final, whatever a person would say.
 //   - Approval: stored answers, then a person. It stands outside everything that
 //     rewrites, so that people and rules see the command as the model wrote it.
@@ -22,7 +24,7 @@ import (
 //     because it changes the form of the call.
 //
 // Inside stands the host's executor or the router.
-func (s *Server) chain(ctx context.Context, inner executors.ToolExecutor, spec *turnSpec) executors.ToolExecutor {
+func (s *Server) chain(ctx context.Context, inner executors.ToolExecutor, spec *turnSpec, auth *executors.Authorization) executors.ToolExecutor {
 	l := &spec.layers
 	var confiner *executors.Confiner
 	if l.confine != nil {
@@ -33,6 +35,7 @@ func (s *Server) chain(ctx context.Context, inner executors.ToolExecutor, spec *
 		executors.Inspect(&executors.Inspector{
 			Shell: l.shell, Classifier: l.classifier, Platform: l.platform, Confiner: confiner,
 		}),
+		executors.Govern(auth),
 		executors.SafetyGate(l.gate, l.ask),
 		executors.Approval(s.approval(l)),
 		executors.Timeout(spec.toolTimeout),

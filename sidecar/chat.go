@@ -62,8 +62,12 @@ func (s *Server) runTurn(ctx context.Context, st *stream, spec *turnSpec) (out l
 	opts.Provider = provider
 	opts.Turn = spec.turn
 	opts.Steer = &st.steer
-	opts.Events = &emitter{stream: st, now: s.opts.Now, calls: map[*executors.Call]time.Time{}}
-	opts.Executor = s.executor(ctx, spec)
+	opts.Events = &emitter{stream: st, now: s.opts.Now, calls: map[string]time.Time{}}
+	auth := s.authorization(&spec.layers)
+	if auth.GuardsReplies() {
+		opts.Events = &guardedReplies{Events: opts.Events, ctx: ctx, auth: auth}
+	}
+	opts.Executor = s.executor(ctx, spec, auth)
 	opts.Retry = s.opts.Retry
 	opts.Now, opts.Rand = s.opts.Now, s.opts.Rand
 	opts.Spill = s.spill
@@ -82,10 +86,10 @@ func (s *Server) provider(spec *turnSpec) (llm.Provider, error) {
 }
 
 // executor builds the chain of one turn.
-func (s *Server) executor(ctx context.Context, spec *turnSpec) executors.ToolExecutor {
+func (s *Server) executor(ctx context.Context, spec *turnSpec, auth *executors.Authorization) executors.ToolExecutor {
 	var inner executors.ToolExecutor = s.router
 	if spec.viaHost {
 		inner = executors.NewHostToolExecutor(s.peer)
 	}
-	return s.chain(ctx, inner, spec)
+	return s.chain(ctx, inner, spec, auth)
 }

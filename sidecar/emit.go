@@ -39,7 +39,7 @@ const maxPreview = 300
 type emitter struct {
 	stream *stream
 	now    func() time.Time
-	calls  map[*executors.Call]time.Time
+	calls  map[string]time.Time // when each call began, by its id
 }
 
 var _ loop.Events = (*emitter)(nil)
@@ -68,7 +68,7 @@ func (e *emitter) Reset(attempt int) {
 
 // ToolCall implements [loop.Events].
 func (e *emitter) ToolCall(call *executors.Call) {
-	e.calls[call] = e.now()
+	e.calls[call.ID] = e.now()
 	shown := call.ToolCall
 	if len(shown.Arguments) > maxShown {
 		// The host sees what it must know; the call itself is never cut.
@@ -87,11 +87,11 @@ func (e *emitter) ToolResult(call *executors.Call, result *protocol.ToolResult, 
 		Sandbox: markers.sandbox, Safety: markers.safety, Approval: markers.approval,
 	}
 	e.chunk(`,"toolResult":`, out.AppendJSON(nil))
-	start, ok := e.calls[call]
+	start, ok := e.calls[call.ID]
 	if !ok {
 		start = e.now()
 	}
-	delete(e.calls, call)
+	delete(e.calls, call.ID)
 	e.stream.trace.call(call, result, markers, start, start.Add(took))
 }
 

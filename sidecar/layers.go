@@ -53,7 +53,8 @@ type layers struct {
 	gate       executors.GateMode
 	ask        bool // critical commands are asked about instead of refused
 	approval   approvals.Options
-	workspace  []string // roots of workspace auto-approval; nil: those of confine
+	workspace  []string                        // roots of workspace auto-approval; nil: those of confine
+	authz      *executors.AuthorizationOptions // nil: off
 }
 
 // parseLayers reads execSandbox, safety and approval. Whatever cannot be
@@ -68,7 +69,7 @@ func (s *Server) parseLayers(p *protocol.ChatStreamParams, spec *turnSpec) error
 			return err
 		}
 	}
-	return nil
+	return s.parseAuthz(p, spec)
 }
 
 // parseSandbox reads execSandbox and hostCapabilities.
@@ -193,7 +194,7 @@ func parsePlatform(name string) (safety.Platform, error) {
 // that must be asked about.
 func (s *Server) parseApproval(p *protocol.ChatStreamParams, l *layers) error {
 	l.approval = approvals.Options{
-		Mode: approvals.GateOff, Sessions: &s.sessions, Prompts: &s.prompts,
+		Mode: approvals.GateOff, Sessions: &s.sessions, Prompts: &s.prompts, Matcher: newMatcher(l.platform),
 		Now: s.opts.Now, Logger: s.opts.Log,
 	}
 	if !given(p.Approval) {

@@ -53,23 +53,9 @@ func (s *Server) parseTurn(raw []byte) (*turnSpec, error) {
 	return spec, nil
 }
 
-// refuseUnsupported names what a request asks for and this sidecar cannot do:
-// a layer that was asked for is never left out in silence.
+// refuseUnsupported names what a request asks for and this sidecar cannot do.
 func refuseUnsupported(p *protocol.ChatStreamParams, _ *turnSpec) error {
-	var authz struct {
-		Mode string `json:"mode"`
-	}
-	if given(p.Authz) {
-		if err := protocol.Decode(p.Authz, &authz); err != nil {
-			return protocol.InvalidParams("authz: %s", err)
-		}
-	}
-	switch {
-	case given(p.Authz) && authz.Mode == "":
-		return protocol.InvalidParams("authz.mode is required: off, observe or enforce")
-	case given(p.Authz) && authz.Mode != "off":
-		return protocol.InvalidParams("authz.mode %q: not supported yet", authz.Mode)
-	case p.Resume:
+	if p.Resume {
 		return protocol.InvalidParams("resume: not supported yet")
 	}
 	return nil

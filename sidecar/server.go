@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/steerable-go/sidecar/approvals"
+	"github.com/steerable-go/sidecar/authz/govern"
 	"github.com/steerable-go/sidecar/executors"
 	"github.com/steerable-go/sidecar/llm"
 	"github.com/steerable-go/sidecar/loop"
@@ -55,6 +56,14 @@ type Options struct {
 	Home string
 	// SafetyRules are the operator's rules, part of every turn's classifier.
 	SafetyRules []safety.Pattern
+	// Authz is the operator's authorization mode: off, observe or enforce;
+	// empty means off. A request can only be stricter.
+	Authz string
+	// AuditDir is where OpenAudit keeps its log; requests whose sandbox could
+	// write there are refused. OpenAudit is called at the first turn that needs
+	// it; nil, or its error, denies every call of an authorized turn.
+	AuditDir  string
+	OpenAudit func() (executors.Recorder, error)
 	// Retry, IdleTimeout and SpillDir are the operator's settings; zero values
 	// mean the defaults of llm and loop, and that nothing is spilled.
 	Retry       llm.RetryPolicy
@@ -83,6 +92,8 @@ type Server struct {
 	traces   *traces
 
 	spill       *loop.Spill
+	authorizer  *authorizer
+	authzMode   govern.Mode
 	classifiers classifiers
 	sessions    approvals.SessionCache
 	prompts     approvals.Prompts
@@ -118,6 +129,8 @@ func New(opts Options) *Server {
 		outFail: make(chan error, 1),
 
 		spill:       &loop.Spill{Dir: opts.SpillDir, Now: opts.Now},
+		authorizer:  newAuthorizer(opts),
+		authzMode:   modeOf(opts.Authz),
 		classifiers: classifiers{extra: opts.SafetyRules},
 	}
 	if opts.Sandbox == nil {

@@ -49,7 +49,7 @@ func (s *Server) toolInvoke(ctx context.Context, req *protocol.Request) (any, er
 		Turn:     turn,
 	}
 	return protocol.Deferred(func(context.Context) (any, error) {
-		result, err := s.chain(ctx, s.router, spec).Execute(ctx, call)
+		result, err := s.chain(ctx, s.router, spec, s.authorization(&spec.layers)).Execute(ctx, call)
 		if err != nil {
 			return nil, &protocol.Error{Code: protocol.CodeToolFailed, Kind: protocol.KindToolFailed, Message: err.Error()}
 		}

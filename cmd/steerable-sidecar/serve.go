@@ -123,6 +123,9 @@ func tools(env environment, f serveFlags, opts *sidecar.Options) error {
 		}
 	}
 	opts.Home = env.getenv("HOME")
+	if err := authorization(env, opts); err != nil {
+		return err
+	}
 	exe, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)

@@ -60,9 +60,9 @@ var allowed = map[string][]string{
 	"proxy/internal/resolve": {"egress"},
 	"approvals":              {"internal/atomicfile", "protocol", "safety"},
 	// Composition.
-	"executors":   {"approvals", "auditlog", "authz", "authz/audit", "authz/capabilities", "authz/govern", "protocol", "safety", "sandbox", "sandbox/policy", "schemas"},
+	"executors":   {"approvals", "auditlog", "authz", "authz/audit", "authz/capabilities", "authz/dlp", "authz/govern", "protocol", "safety", "sandbox", "sandbox/policy", "schemas"},
 	"loop":        {"executors", "llm", "protocol"},
-	"sidecar":     {"approvals", "auditlog", "authz", "authz/audit", "authz/capabilities", "authz/govern", "authz/signing", "egress", "executors", "llm", "loop", "protocol", "safety", "sandbox", "sandbox/policy", "schemas"},
+	"sidecar":     {"approvals", "auditlog", "authz", "authz/audit", "authz/capabilities", "authz/dlp", "authz/govern", "authz/signing", "egress", "executors", "llm", "loop", "protocol", "safety", "sandbox", "sandbox/policy", "schemas"},
 	"conformance": {"protocol", "schemas"},
 	// For tests only.
 	"internal/testhost": {"protocol"},

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/steerable-go/sidecar/auditlog"
+	"github.com/steerable-go/sidecar/authz/govern"
+	"github.com/steerable-go/sidecar/executors"
+	"github.com/steerable-go/sidecar/sidecar"
+)
+
+// Variables of the authorization pipeline; the key's are in audit.go.
+const (
+	envAuthz      = "STEERABLE_AUTHZ"       // off, observe or enforce
+	envAuditDir   = "STEERABLE_AUDIT_DIR"   // default ~/.steerable/audit
+	envAuditSign  = "STEERABLE_AUDIT_SIGN"  // "records" signs each of them
+	envAuditFsync = "STEERABLE_AUDIT_FSYNC" // always, mutations or off
+)
+
+// authorization reads the operator's settings of the authorization pipeline. A
+// value that cannot be understood refuses to start: it must not mean off.
+func authorization(env environment, opts *sidecar.Options) error {
+	opts.Authz = env.getenv(envAuthz)
+	if opts.Authz != "" {
+		if _, err := govern.ParseMode(opts.Authz); err != nil {
+			return fmt.Errorf("%s must be off, observe or enforce, not %q", envAuthz, opts.Authz)
+		}
+	}
+	log := auditlog.Options{Dir: env.getenv(envAuditDir)}
+	if log.Dir == "" && filepath.IsAbs(opts.Home) {
+		log.Dir = filepath.Join(opts.Home, ".steerable", "audit")
+	}
+	if log.Dir != "" && !filepath.IsAbs(log.Dir) {
+		return fmt.Errorf("%s must be an absolute path, not %q", envAuditDir, log.Dir)
+	}
+	switch sign := env.getenv(envAuditSign); sign {
+	case "":
+	case "records":
+		log.SignRecords = true
+	default:
+		return fmt.Errorf("%s must be records, not %q", envAuditSign, sign)
+	}
+	if text := env.getenv(envAuditFsync); text != "" {
+		sync, err := auditlog.ParseSync(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", envAuditFsync, err)
+		}
+		log.Sync = sync
+	}
+	key := env.getenv(envAuditKey)
+	opts.AuditDir = log.Dir
+	opts.OpenAudit = func() (executors.Recorder, error) {
+		if key != "" {
+			signer, err := auditlog.LoadSigner(key)
+			if err != nil {
+				return nil, err
+			}
+			log.Signer = signer
+		}
+		return auditlog.Open(log)
+	}
+	return nil
+}
