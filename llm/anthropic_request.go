@@ -269,11 +269,12 @@ func appendAnthropicID(b []byte, id string) []byte {
 
 // appendAnthropicTools appends the tools and the choice among them.
 func appendAnthropicTools(b []byte, req *Request) ([]byte, error) {
-	if isNull(req.Tools) || string(req.Tools) == "[]" {
-		return b, nil
+	tools := bytes.TrimSpace(req.Tools)
+	if some, err := hasTools(tools); !some {
+		return b, err
 	}
 	sep := `,"tools":[`
-	c := cursor{b: req.Tools}
+	c := cursor{b: tools}
 	for c.array(); c.element(); {
 		tool := c.value()
 		function := memberOf(tool, "function")
@@ -292,10 +293,7 @@ func appendAnthropicTools(b []byte, req *Request) ([]byte, error) {
 	if !c.end() {
 		return nil, errBadTools
 	}
-	if sep == "," {
-		b = append(b, ']')
-	}
-	return appendAnthropicChoice(b, req.ToolChoice), nil
+	return appendAnthropicChoice(append(b, ']'), req.ToolChoice), nil
 }
 
 // appendAnthropicChoice translates an OpenAI tool choice.

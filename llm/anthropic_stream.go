@@ -6,7 +6,17 @@ import (
 	"strconv"
 )
 
-// anthropicDecoder reads the events of the messages API.
+// anthropicDecoder reads the events of the messages API:
+//
+//	message_start                  usage so far
+//	  content_block_start          per index: text, thinking, tool_use, …
+//	    content_block_delta        text, thinking, signature, partial_json
+//	  content_block_stop
+//	message_delta                  stop_reason, which is the end mark, and usage
+//	message_stop
+//
+// ping and error may stand anywhere. Blocks may be interleaved, and gateways
+// drop the event lines, the indexes or the block starts.
 type anthropicDecoder struct {
 	a      *assembly
 	ev     anthropicEvent

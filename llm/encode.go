@@ -65,6 +65,20 @@ func appendExtra(dst []byte, extra json.RawMessage, reserved []string) ([]byte, 
 	return dst, nil
 }
 
+// hasTools says whether an array of tools offers any. Servers refuse an empty
+// one.
+func hasTools(tools []byte) (bool, error) {
+	if isNull(tools) {
+		return false, nil
+	}
+	if tools[0] != '[' {
+		return false, errBadTools
+	}
+	c := cursor{b: tools}
+	c.array()
+	return c.element(), nil
+}
+
 // appendTemperature appends a number.
 func appendTemperature(dst []byte, t float64) []byte {
 	return strconv.AppendFloat(dst, t, 'g', -1, 64)

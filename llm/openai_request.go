@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"net/http"
 	"strconv"
 )
@@ -60,19 +61,17 @@ func (o *openAI) encode(req *Request) (body []byte, warnings []string, err error
 
 // appendTools appends the tools and the choice among them.
 func (o *openAI) appendTools(b []byte, req *Request) ([]byte, error) {
-	if isNull(req.Tools) || string(req.Tools) == "[]" {
-		return b, nil
+	tools, choice := bytes.TrimSpace(req.Tools), bytes.TrimSpace(req.ToolChoice)
+	if some, err := hasTools(tools); !some {
+		return b, err
 	}
-	if req.Tools[0] != '[' {
-		return nil, errBadTools
-	}
-	b = append(appendName(b, "tools"), req.Tools...)
+	b = append(appendName(b, "tools"), tools...)
 	switch {
-	case isNull(req.ToolChoice):
-	case !o.compat.supportsForcedToolChoice && string(req.ToolChoice) != `"none"`:
+	case isNull(choice):
+	case !o.compat.supportsForcedToolChoice && string(choice) != `"none"`:
 		b = append(b, `,"tool_choice":"auto"`...)
 	default:
-		b = append(appendName(b, "tool_choice"), req.ToolChoice...)
+		b = append(appendName(b, "tool_choice"), choice...)
 	}
 	return b, nil
 }

@@ -8,7 +8,17 @@ import (
 // errMalformed says that a payload is not the JSON it started as.
 var errMalformed = errors.New("malformed JSON")
 
-// openAIDecoder reads chat-completion chunks.
+// openAIDecoder reads chat-completion chunks:
+//
+//	{"choices":[{"delta":{"content":"Hel"},"finish_reason":null}]}
+//	{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}}]}}]}
+//	{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}}]}
+//	{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}
+//	{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}
+//	[DONE]
+//
+// Hardly any server sends exactly this. What they send instead is listed in the
+// tests: TestToolCallQuirks, TestArguments, TestTextAndFinish, TestInBandErrors.
 type openAIDecoder struct {
 	a       *assembly
 	compat  *compat

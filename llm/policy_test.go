@@ -62,14 +62,14 @@ func TestRetryPolicy(t *testing.T) {
 }
 
 func TestRedaction(t *testing.T) {
-	r := redactor{secrets: []string{"sk-proj-abcdefgh", "pw", ""}}
+	r := redactor{secrets: []string{"sk-proj-abcdefgh", "ollama", ""}}
 	for in, want := range map[string]string{
 		"plain":                       "plain",
 		"key sk-proj-abcdefgh is bad": "key [redacted] is bad",
 		"sk-proj-abcdefgh":            "[redacted]",
 		"Incorrect API key provided: sk-proj-********efgh.": "Incorrect API key provided: [redacted]",
 		"sk-proj-abc… no":                               "[redacted] no",
-		"sk-other-1 stays, pw too":                      "sk-other-1 stays, pw too",
+		"sk-other-1 stays, ollama too":                  "sk-other-1 stays, ollama too",
 		"Authorization: Bearer abcdef.ghi-jkl= refused": "Authorization: Bearer [redacted] refused",
 		"the bearer is late":                            "the bearer is late",
 		"line\nbreak\tand\x1b[0m\u2028":                 "line break and [0m",

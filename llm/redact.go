@@ -52,18 +52,16 @@ func (r redactor) apply(e *Error) *Error {
 }
 
 // minHint is how many leading characters of a secret betray that a word is a
-// shortened or masked copy of it.
+// shortened or masked copy of it. Shorter secrets are none: they are what people
+// enter where a local server wants no key, and they occur in ordinary words.
 const minHint = 8
 
 // redactSecret removes a secret and every word that starts like it.
 func redactSecret(text, secret string) string {
-	if len(secret) < 4 {
-		return text // too short to be one, and too likely to be part of a word
-	}
-	text = strings.ReplaceAll(text, secret, redacted)
 	if len(secret) < minHint {
 		return text
 	}
+	text = strings.ReplaceAll(text, secret, redacted)
 	hint := secret[:minHint]
 	var b strings.Builder
 	for {

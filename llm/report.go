@@ -17,7 +17,10 @@ type report struct {
 	hasRetryAfter bool
 }
 
-// readReport reads an error envelope. It returns false if there is none.
+// readReport reads an error envelope. It returns false if there is none. The
+// forms seen are {"error":{"message",…}} with codes and types of every kind,
+// {"error":"text"}, {"object":"error","message":…}, {"error_type","error_message"},
+// {"detail":"text"} or a list of validation errors, and {"code","message"}.
 func readReport(payload []byte, withChoice bool) (report, bool) {
 	top, ok := decodeAny(payload).(map[string]any)
 	if !ok {

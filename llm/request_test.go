@@ -137,6 +137,23 @@ func TestRequestErrors(t *testing.T) {
 	}
 }
 
+// TestToolsOrNone holds that no tools means no member, since servers refuse an
+// empty list.
+func TestToolsOrNone(t *testing.T) {
+	for raw, want := range map[string]bool{``: false, `null`: false, `[]`: false, " [ ] ": false, "\n" + tools: true} {
+		for _, d := range []dialect{&openAI{compat: plainCompat()}, &anthropic{}} {
+			body, _, err := d.encode(&Request{Model: "m", Tools: json.RawMessage(raw), ToolChoice: json.RawMessage(` "auto"`)})
+			if err != nil || !json.Valid(body) {
+				t.Errorf("%q: %s %v", raw, body, err)
+			}
+			top := object(body)
+			if (top["tools"] != nil) != want || (top["tool_choice"] != nil) != want {
+				t.Errorf("%q: %s", raw, body)
+			}
+		}
+	}
+}
+
 // TestParts covers the forms of parts.
 func TestParts(t *testing.T) {
 	for _, tc := range []struct{ parts, want string }{

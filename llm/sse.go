@@ -172,7 +172,8 @@ func (r *eventReader) take(line []byte) (event, bool) {
 	return event{}, false // a comment, "id", "retry", or unknown
 }
 
-// addData adds a data line to the event.
+// addData adds a data line to the event. The first one stays where it is in the
+// buffer; only when a second one follows are they copied together.
 func (r *eventReader) addData(value []byte) {
 	r.bare, r.tries = nil, 0
 	r.lines++
@@ -251,7 +252,8 @@ func (r *eventReader) fill() error {
 }
 
 // compact makes room by dropping buf[:keep], and by growing if that is not
-// enough.
+// enough. Growing doubles, so that an event of n bytes is moved about once in
+// all, and the buffer never exceeds about twice the cap of one event.
 func (r *eventReader) compact(keep int) {
 	rest := r.buf[keep:]
 	switch {

@@ -110,7 +110,8 @@ func (p *httpProvider) Stream(ctx context.Context, req *Request, sink Sink) (*Re
 	return reply, nil
 }
 
-// stream is one exchange.
+// stream is one exchange. Nothing runs beside the caller's goroutine but the
+// idle timer, which cancels the request and is stopped before run returns.
 type stream struct {
 	provider *httpProvider
 	assembly *assembly
@@ -142,7 +143,8 @@ func (s *stream) run(parent context.Context, req *Request) error {
 	return cancelCause(ctx, s.receive(resp))
 }
 
-// send makes the request.
+// send makes the request. Its body has a known length: a chunked one is refused
+// by proxies that put the credential in.
 func (s *stream) send(ctx context.Context, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.provider.endpoint, bytes.NewReader(body))
 	if err != nil {

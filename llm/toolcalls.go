@@ -36,7 +36,11 @@ type call struct {
 // calls puts tool calls together from fragments.
 //
 // Servers disagree on what names a call. An id that was seen before is the
-// strongest sign, then an index, then the order: see route.
+// strongest sign, then an index at which a call was opened, then the order. Many
+// send an index that is wrong (0 for every call, or one more for every
+// fragment), some send none, and some send neither index nor id, so that only
+// the name tells where the next call begins. Where two readings remain, the one
+// is taken that runs no call the model did not ask for.
 type calls struct {
 	list  []*call
 	delta int // number of the current delta
