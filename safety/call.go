@@ -1,0 +1,354 @@
+package safety
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// call is one simple command under analysis.
+type call struct {
+	a    *analysis
+	name string
+	// words are the fields, the program included.
+	words []word
+	args  *arguments
+	f     frame
+	sc    *scope
+}
+
+// handler looks into the commands of one program: what else they execute, write,
+// send or print.
+type handler func(c *call) output
+
+// callExpr expands a simple command and walks it.
+func (a *analysis) callExpr(c *syntax.CallExpr, f frame, sc *scope) output {
+	words := a.expand(c.Args, f, sc)
+	for _, as := range c.Assigns {
+		v := a.assigned(as, f, sc)
+		a.environment(as.Name.Value, v, f, sc)
+		if len(c.Args) == 0 {
+			a.assign(as, v, f, sc)
+		}
+	}
+	if len(words) == 0 {
+		return output{}
+	}
+	return a.simple(words, f, sc)
+}
+
+// assigned evaluates the right-hand side of an assignment.
+func (a *analysis) assigned(as *syntax.Assign, f frame, sc *scope) value {
+	if as.Array == nil {
+		return value{fields: []word{a.joined(as.Value, f, sc)}}
+	}
+	var v value
+	for _, elem := range as.Array.Elems {
+		if elem.Value != nil {
+			v.fields = a.expandWord(v.fields, elem.Value, f, sc)
+		}
+	}
+	return v
+}
+
+// assign stores the value of an assignment.
+func (a *analysis) assign(as *syntax.Assign, v value, f frame, sc *scope) {
+	name := as.Name.Value
+	if as.Append {
+		old, ok := sc.vars[name]
+		switch {
+		case !ok:
+		case as.Array != nil:
+			v.fields = append(slices.Clone(old.fields), v.fields...)
+		default:
+			w := v.fields[0]
+			a.spend(old, f)
+			if old.text() != "" && len(old.text())+len(w.text) <= maxValue {
+				w.text = old.text() + w.text
+			}
+			v.fields = []word{w}
+		}
+	}
+	sc.set(name, v)
+}
+
+// environment looks at variables whose value some program will execute.
+func (a *analysis) environment(name string, v value, f frame, sc *scope) {
+	switch name {
+	case "GIT_SSH_COMMAND", "GIT_EDITOR", "GIT_PAGER", "GIT_SEQUENCE_EDITOR", "GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND",
+		"PAGER", "EDITOR", "VISUAL", "MANPAGER", "LESSOPEN", "LESSCLOSE", "BROWSER", "PROMPT_COMMAND", "PS4", "RSYNC_RSH", "FZF_DEFAULT_COMMAND":
+		a.script(strings.TrimPrefix(v.text(), "|"), f.inner(), sc.fork())
+	}
+}
+
+// declClause walks declare, export, local and the like.
+func (a *analysis) declClause(d *syntax.DeclClause, f frame, sc *scope) output {
+	for _, as := range d.Args {
+		if as.Name == nil {
+			a.joined(as.Value, f, sc)
+			continue
+		}
+		if as.Naked {
+			continue
+		}
+		v := a.assigned(as, f, sc)
+		a.environment(as.Name.Value, v, f, sc)
+		a.assign(as, v, f, sc)
+	}
+	return output{}
+}
+
+// simple walks a simple command: it peels wrappers off, reports what each layer
+// is, and returns what the command prints.
+func (a *analysis) simple(words []word, f frame, sc *scope) output {
+	for n := 0; ; n++ {
+		words = a.leadingAssignments(words, f, sc)
+		if len(words) == 0 || a.stopped {
+			return output{}
+		}
+		if n > maxWrappers {
+			a.giveUp(f)
+		}
+		if !a.step(f) {
+			return output{}
+		}
+		a.sink.command(words, PlatformUnix)
+		if out, done := a.unusualName(words, f, sc); done {
+			return out
+		}
+		c := &call{a: a, name: a.e.canonicalName(words[0].text), words: words, f: f, sc: sc}
+		if name, sub, ok := strings.Cut(c.name, " "); ok { // docker-compose is docker compose
+			c.name, c.words = name, append([]word{{text: name}, {text: sub}}, words[1:]...)
+		}
+		inner, out, done := c.run()
+		if done {
+			return out
+		}
+		f.wrappers = append(slices.Clip(f.wrappers), c.name)
+		words = inner
+	}
+}
+
+// leadingAssignments drops NAME=value words in front of a command. A shell does
+// not treat them so after a wrapper, but env does, and reading them as
+// assignments everywhere means that a wrapper never hides one.
+func (a *analysis) leadingAssignments(words []word, f frame, sc *scope) []word {
+	for len(words) > 0 {
+		name, text, ok := strings.Cut(words[0].text, "=")
+		if !ok || !syntax.ValidName(name) {
+			break
+		}
+		w := words[0]
+		w.text = text
+		v := value{fields: []word{w}}
+		a.environment(name, v, f, sc)
+		sc.set(name, v)
+		words = words[1:]
+	}
+	return words
+}
+
+// unusualName handles commands whose program is not a plain name: aliases,
+// functions, patterns and unresolved expansions.
+func (a *analysis) unusualName(words []word, f frame, sc *scope) (out output, done bool) {
+	w := words[0]
+	if w.taint&(taintRemote|taintDecoded) != 0 {
+		a.executes(output{taint: w.taint, source: w.source}, "sh", f)
+	}
+	if text, ok := sc.aliases[w.text]; ok && sc.calls < maxDepth {
+		sc.calls++
+		defer func() { sc.calls-- }()
+		return a.script(text+" "+quoteWords(words[1:]), f.inner(), sc), true
+	}
+	if body, ok := sc.funcs[w.text]; ok && sc.calls < maxDepth {
+		return a.callFunction(body, words, f, sc), true
+	}
+	if known, ok := sc.read(w.text); ok {
+		a.executes(known, "sh", f)
+		a.script(known.text, f.inner(), sc.fork())
+	}
+	switch {
+	case w.dyn:
+		a.dynamicName(words, f, sc)
+	case w.glob:
+		a.globName(words, f, sc)
+	}
+	return output{}, false
+}
+
+// dynamicName reports a command whose program is unknown but whose arguments
+// look like those of a recursive delete.
+func (a *analysis) dynamicName(words []word, f frame, sc *scope) {
+	g := a.e.arguments("rm", words)
+	g.name = "dynamic:"
+	a.emit(g, f, sc)
+}
+
+// globName tries every program of interest that the pattern may name.
+func (a *analysis) globName(words []word, f frame, sc *scope) {
+	pattern := words[0].text[strings.LastIndexByte(words[0].text, '/')+1:]
+	if !strings.ContainsAny(pattern, "*?[") || strings.Trim(pattern, "*?") == "" && len(pattern) > 4 {
+		return
+	}
+	var names []string
+	a.sink.names(func(name string) {
+		if globMatch(pattern, name) && !strings.HasSuffix(name, ":") {
+			names = append(names, name)
+		}
+	})
+	slices.Sort(names)
+	for _, name := range names {
+		a.emit(a.e.arguments(name, words), f, sc)
+	}
+}
+
+// callFunction walks the body of a function with its arguments.
+func (a *analysis) callFunction(body *syntax.Stmt, words []word, f frame, sc *scope) output {
+	old := sc.positional
+	sc.positional = words[1:]
+	sc.calls++
+	out := a.stmt(body, fixedFrame(f), sc)
+	sc.calls--
+	sc.positional = old
+	return out
+}
+
+// fixedFrame keeps the positions of the call while its body is walked.
+func fixedFrame(f frame) frame {
+	f.fixed = true
+	return f
+}
+
+// funcDecl records a function and walks its body, in case nothing calls it
+// here: it may be called later.
+func (a *analysis) funcDecl(d *syntax.FuncDecl, f frame, sc *scope) output {
+	if sc.funcs == nil {
+		sc.funcs = map[string]*syntax.Stmt{}
+	}
+	if d.Name == nil {
+		return output{}
+	}
+	if spawnsItself(d.Name.Value, d.Body) {
+		a.report("forkbomb: "+d.Name.Value, ViewArgv, f)
+		return output{}
+	}
+	a.stmt(d.Body, f, sc.fork())
+	sc.funcs[d.Name.Value] = d.Body
+	return output{}
+}
+
+// spawnsItself recognises a fork bomb: a function that calls itself in a pipe or
+// in the background.
+func spawnsItself(name string, body *syntax.Stmt) bool {
+	found := false
+	syntax.Walk(body, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.BinaryCmd:
+			if (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) && (calls(n.X, name) || calls(n.Y, name)) {
+				found = true
+			}
+		case *syntax.Stmt:
+			if n.Background && calls(n, name) {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// calls reports whether a statement is a call of the named function.
+func calls(st *syntax.Stmt, name string) bool {
+	c, ok := st.Cmd.(*syntax.CallExpr)
+	return ok && len(c.Args) > 0 && c.Args[0].Lit() == name
+}
+
+// run reports one layer of a command. It returns the inner command of a wrapper,
+// or what the command prints.
+func (c *call) run() (inner []word, out output, done bool) {
+	h := c.a.e.handlers[c.name]
+	prog := c.a.e.program(c.name)
+	wanted := c.a.sink.wants(c.name)
+	if h == nil && prog == nil && !wanted {
+		return nil, passOn(c), true
+	}
+	c.args = c.a.e.arguments(c.name, c.words)
+	if c.args.isQuery() {
+		return nil, output{dyn: true}, true
+	}
+	if wanted && !c.args.isPreview() {
+		c.a.emit(c.args, c.f, c.sc)
+	}
+	for _, script := range c.args.values(c.args.prog.ShellOpts...) {
+		c.runScript(script)
+	}
+	if h != nil {
+		return nil, h(c), true
+	}
+	return c.unwrap()
+}
+
+// unwrap returns the inner command of a plain wrapper.
+func (c *call) unwrap() (inner []word, out output, done bool) {
+	switch {
+	case len(c.args.rest) > 0 && c.args.prog.Shell:
+		return nil, c.a.script(joinWords(c.args.rest), c.f.inner(), c.sc), true
+	case len(c.args.rest) > 0:
+		return c.args.rest, output{}, false
+	}
+	return nil, passOn(c), true
+}
+
+// passOn is the output of a command that is not known to change the kind of
+// what it reads: marks survive, text does not.
+func passOn(c *call) output {
+	out := output{dyn: true, program: c.name}
+	if in := c.f.stdin; in != nil {
+		out.taint, out.source = in.taint, in.source
+	}
+	for _, w := range c.words {
+		out.mark(w.taint, w.source)
+	}
+	return out
+}
+
+// emit reports a canonical line for the arguments.
+func (a *analysis) emit(g *arguments, f frame, sc *scope) {
+	v := f.view(a.e.line(g, sc.cwd))
+	if a.naive {
+		v.kind = ViewNaive
+	}
+	a.sink.view(v)
+}
+
+// report reports a line that is not a simple command.
+func (a *analysis) report(line string, kind ViewKind, f frame) {
+	v := f.view(line)
+	v.kind = kind
+	a.sink.view(v)
+}
+
+// runScript walks a script held in a word, with the marks of the word.
+func (c *call) runScript(w word) output {
+	c.a.executes(output{taint: w.taint, source: w.source}, "sh", c.f)
+	return c.a.script(w.text, c.f.inner(), c.sc.fork())
+}
+
+// joinWords joins words as eval and ssh do.
+func joinWords(ws []word) string {
+	parts := make([]string, len(ws))
+	for i, w := range ws {
+		parts[i] = w.text
+	}
+	return strings.Join(parts, " ")
+}
+
+// quoteWords joins words so that a shell reads them back as they are.
+func quoteWords(ws []word) string {
+	parts := make([]string, len(ws))
+	for i, w := range ws {
+		parts[i] = "'" + strings.ReplaceAll(w.text, "'", `'\''`) + "'"
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,219 @@
+package safety
+
+import (
+	"regexp/syntax"
+	"strings"
+)
+
+// A regular expression can often match only where one of a few literal strings
+// occurs. Finding those first costs a fraction of running the expression; the
+// literals are derived from the expression, never written by hand, so that
+// they cannot drift from it.
+
+// maxLiterals bounds the alternatives kept for one expression; past it the
+// expression counts as having none.
+const maxLiterals = 64
+
+// literal is a string that a match contains.
+type literal struct {
+	// text is in lower case if fold is set: then letter case does not matter.
+	text string
+	fold bool
+	// before and after say that no letter, digit or underscore may stand right
+	// before or after it: the expression has a word boundary or a blank there.
+	before, after bool
+}
+
+// requiredLiterals returns literals of which at least one occurs in every text
+// that re matches; nil when there are no such literals. They are ASCII and at
+// least two bytes long.
+func requiredLiterals(re *syntax.Regexp) []literal {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return literalSet(re)
+	case syntax.OpCapture, syntax.OpPlus:
+		return requiredLiterals(re.Sub[0])
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return requiredLiterals(re.Sub[0])
+		}
+	case syntax.OpConcat:
+		return concatLiterals(re.Sub)
+	case syntax.OpAlternate:
+		var union []literal
+		for _, sub := range re.Sub {
+			set := requiredLiterals(sub)
+			if set == nil || len(union)+len(set) > maxLiterals {
+				return nil
+			}
+			union = append(union, set...)
+		}
+		return union
+	default:
+	}
+	return nil
+}
+
+// concatLiterals chooses the best set among the parts of a concatenation. A set
+// is better the longer its shortest member is: long strings are rare in
+// commands.
+func concatLiterals(subs []*syntax.Regexp) []literal {
+	var best []literal
+	for i, sub := range subs {
+		set := requiredLiterals(sub)
+		if sub.Op == syntax.OpLiteral && len(set) == 1 {
+			set[0].before = i > 0 && subs[i-1].Op == syntax.OpWordBoundary && isWordByte(set[0].text[0])
+			set[0].after = i+1 < len(subs) && isBoundary(subs[i+1]) && isWordByte(set[0].text[len(set[0].text)-1])
+		}
+		if better(set, best) {
+			best = set
+		}
+		if sub.Op == syntax.OpLiteral && i+1 < len(subs) && subs[i+1].Op == syntax.OpAlternate {
+			// The parser factors "push|pull" into "pu" and "sh|ll".
+			if set := requiredLiterals(prefixed(sub, subs[i+1])); better(set, best) {
+				best = set
+			}
+		}
+	}
+	return best
+}
+
+// isBoundary reports whether what matches re cannot start with a word character.
+func isBoundary(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpWordBoundary:
+		return true
+	case syntax.OpPlus:
+		return isBoundary(re.Sub[0])
+	case syntax.OpCharClass:
+		for i := 0; i+1 < len(re.Rune); i += 2 {
+			for _, span := range [][2]rune{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}} {
+				if re.Rune[i] <= span[1] && re.Rune[i+1] >= span[0] {
+					return false
+				}
+			}
+		}
+		return true
+	default:
+		return false
+	}
+}
+
+// isWordByte reports whether c is a word character of package regexp.
+func isWordByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
+}
+
+// prefixed is the alternation of lit before the literal start of each branch.
+func prefixed(lit, alt *syntax.Regexp) *syntax.Regexp {
+	out := &syntax.Regexp{Op: syntax.OpAlternate}
+	for _, branch := range alt.Sub {
+		first := branch
+		for first.Op == syntax.OpConcat || first.Op == syntax.OpCapture {
+			first = first.Sub[0]
+		}
+		joined := &syntax.Regexp{Op: syntax.OpLiteral, Rune: lit.Rune, Flags: lit.Flags}
+		if first.Op == syntax.OpLiteral {
+			joined.Rune = append(append([]rune{}, lit.Rune...), first.Rune...)
+			joined.Flags |= first.Flags
+		}
+		out.Sub = append(out.Sub, joined)
+	}
+	return out
+}
+
+// literalSet makes a set of a literal node.
+func literalSet(re *syntax.Regexp) []literal {
+	fold := re.Flags&syntax.FoldCase != 0
+	var b strings.Builder
+	for _, r := range re.Rune {
+		switch {
+		case r >= 0x80:
+			return nil
+		case fold:
+			b.WriteByte(foldByte(byte(r)))
+		default:
+			b.WriteByte(byte(r))
+		}
+	}
+	if b.Len() < 2 {
+		return nil
+	}
+	return []literal{{text: b.String(), fold: fold}}
+}
+
+// better reports whether set is a stronger requirement than best.
+func better(set, best []literal) bool {
+	switch {
+	case set == nil:
+		return false
+	case best == nil:
+		return true
+	}
+	a, b := shortest(set), shortest(best)
+	return a > b || a == b && len(set) < len(best)
+}
+
+// shortest is the length of the shortest literal of a set.
+func shortest(set []literal) int {
+	n := len(set[0].text)
+	for _, s := range set[1:] {
+		n = min(n, len(s.text))
+	}
+	return n
+}
+
+// containsAny reports whether s holds one of the literals. No literals means
+// that nothing is required.
+func containsAny(s string, literals []literal) bool {
+	if len(literals) == 0 {
+		return true
+	}
+	for _, lit := range literals {
+		if lit.fold && containsFold(s, lit.text) || !lit.fold && strings.Contains(s, lit.text) {
+			return true
+		}
+	}
+	return false
+}
+
+// containsFold reports whether s holds the lower-case ASCII text lit, letter
+// case aside. A line beyond ASCII may match by other folds, so it does hold it.
+func containsFold(s, lit string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return true
+		}
+		if foldByte(s[i]) != lit[0] || len(s)-i < len(lit) {
+			continue
+		}
+		n := 1
+		for n < len(lit) && foldByte(s[i+n]) == lit[n] {
+			n++
+		}
+		if n == len(lit) {
+			return true
+		}
+	}
+	return false
+}
+
+// foldByte lowers ASCII letters.
+func foldByte(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+// foldText prepares text for a scan. Two letters beyond ASCII fold to ASCII ones
+// in a case-insensitive expression: the long s and the Kelvin sign. Without this
+// step they would slip past the scan.
+func foldText(s string) string {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return strings.NewReplacer("\u017f", "s", "\u212a", "k").Replace(s)
+		}
+	}
+	return s
+}

@@ -1,0 +1,117 @@
+package safety
+
+import "strings"
+
+// Broad reports whether an allow for this prefix would allow almost anything,
+// with the reason. Such an allow may be applied once but must not be kept.
+func (m *Matcher) Broad(prefix []string) (reason string, broad bool) {
+	if len(prefix) == 0 || strings.TrimSpace(prefix[0]) == "" {
+		return "an empty prefix covers every command", true
+	}
+	e := m.engine()
+	name := e.canonicalName(strings.ToLower(e.win.winName(prefix[0])))
+	kind := broadKind(name)
+	if kind == "" {
+		return "", false
+	}
+	rest := prefix[1:]
+	if p := e.program(name); p != nil && p.Wrap {
+		args := e.arguments(name, wordsOf(prefix))
+		if len(args.rest) > 0 {
+			return m.Broad(texts(args.rest))
+		}
+		return kind, true
+	}
+	for _, w := range rest {
+		// cmd.exe has short switches such as /c.
+		if w != "" && w[0] != '-' && (w[0] != '/' || len(w) > 2) {
+			return "", false
+		}
+	}
+	return kind, true
+}
+
+// broadKind says why a program alone is too broad a prefix; empty if it is not.
+func broadKind(name string) string {
+	switch name {
+	case "sh", "bash", "zsh", "dash", "ksh", "ash", "mksh", "fish", "csh", "tcsh", "rbash", "yash", "nu", "elvish", "osh", "busybox",
+		"cmd", "powershell", "pwsh", "wsl", "invoke-expression", "eval", "source", ".", "script", "tmux", "screen", "expect":
+		return "a shell runs any command"
+	case "python", "node", "perl", "ruby", "php", "lua", "Rscript", "rscript", "osascript", "groovy", "julia", "deno", "bun", "ts-node", "tsx", "tclsh", "wish", "elixir", "erl", "scala", "java", "guile", "awk", "sed", "wscript", "cscript", "mshta", "rundll32", "py":
+		return "an interpreter runs any program text"
+	case "env", "command", "builtin", "exec", "nohup", "time", "timeout", "nice", "ionice", "stdbuf", "setsid", "flock", "chroot", "watch", "xargs", "parallel", "unshare", "nsenter", "systemd-run", "strace", "ltrace", "entr", "hyperfine", "taskset", "start", "start-process", "call", "forfiles", "coproc", "!", "trap", "gdb", "lldb", "valgrind", "perf":
+		return "a wrapper runs the command it is given"
+	case "sudo", "doas", "su", "pkexec", "run0", "gosu", "su-exec", "runas", "sudoedit", "psexec", "machinectl", "sg":
+		return "it runs any command as another user"
+	case "ssh", "mosh", "pdsh", "sshpass", "plink", "ansible", "salt", "telnet", "nc", "socat":
+		return "it runs any command on another machine"
+	case "npx", "uvx", "pipx", "npm", "pnpm", "yarn", "uv", "poetry", "pipenv", "bundle", "conda", "nix", "mise", "direnv", "cargo", "go", "dotnet":
+		return "it downloads and runs any package, or any script"
+	case "docker", "kubectl", "vagrant", "lxc", "multipass", "adb", "crictl", "ctr", "flatpak", "helm", "terraform", "pulumi", "aws", "gcloud", "az", "gh", "glab", "systemctl", "launchctl":
+		return "its subcommands reach everything it manages"
+	case "git", "find", "fd", "rsync", "tar", "vim", "emacs", "nano", "ed", "man", "less", "more":
+		return "its options run any command"
+	}
+	return ""
+}
+
+// Suggest proposes a prefix for an allow that covers commands like cmd: the
+// program with its subcommands, up to the first option. There is none for a
+// line of more than one command, for one that does not parse, and where only a
+// broad prefix would be left.
+func (m *Matcher) Suggest(cmd string) (prefix []string, ok bool) {
+	words, ok := m.single(cmd)
+	if !ok {
+		return nil, false
+	}
+	e := m.engine()
+	name := e.canonicalName(words[0].text)
+	n := 1 + e.subcommands(name, words)
+	for n < len(words) && n < 4 {
+		if _, broad := m.Broad(texts(words[:n])); !broad {
+			break
+		}
+		if strings.HasPrefix(words[n].text, "-") && words[n].text != "-m" {
+			return nil, false
+		}
+		n++
+	}
+	prefix = texts(words[:min(n, len(words))])
+	if _, broad := m.Broad(prefix); broad {
+		return nil, false
+	}
+	if r := m.Match(prefix, cmd, DecisionAllow); !r.Matches {
+		return nil, false
+	}
+	return prefix, true
+}
+
+// subcommands counts the words after the program that name what it does. They
+// must follow it directly: a prefix is contiguous.
+func (e *engine) subcommands(name string, words []word) int {
+	args := e.arguments(name, words)
+	n := 0
+	for n < len(args.subs) && n+1 < len(words) && words[n+1].text == args.subs[n] {
+		n++
+	}
+	switch args.command() {
+	case "npm run", "pnpm run", "yarn run", "bun run", "cargo run", "uv run", "poetry run", "make", "just", "task", "rake", "composer run":
+		if n+1 < len(words) && !strings.HasPrefix(words[n+1].text, "-") {
+			n++
+		}
+	}
+	return n
+}
+
+// single returns the words of a line that is one simple command without
+// expansions.
+func (m *Matcher) single(cmd string) ([]word, bool) {
+	line := strings.TrimSpace(cmd)
+	if line == "" || len(line) > MaxLine || nestedTooDeep(line) {
+		return nil, false
+	}
+	if m.platform == PlatformWindows {
+		return m.singleWindows(line)
+	}
+	return m.singleUnix(line)
+}

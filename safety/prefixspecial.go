@@ -1,0 +1,137 @@
+package safety
+
+import (
+	"slices"
+	"strings"
+)
+
+// special runs the check a row names: programs whose operands are a language of
+// their own.
+func (r *escapeRow) special(words []word, covered int, args *arguments) PrefixMatch {
+	rest := words[min(covered, len(words)):]
+	bad := false
+	switch r.Special {
+	case "sed":
+		bad = sedEscapes(args)
+	case "awk":
+		bad = awkEscapes(args)
+	case "tar":
+		bad = tarEscapes(words)
+	case "make":
+		bad = slices.ContainsFunc(rest, func(w word) bool { return makeEscapes(w.text) })
+	case "ssh":
+		bad = len(args.operands) == 0
+	case "go":
+		bad = slices.ContainsFunc(rest, func(w word) bool { return strings.HasPrefix(strings.TrimLeft(w.text, "-"), "coverprofile=/") })
+	case "sqlite":
+		bad = slices.ContainsFunc(rest, func(w word) bool { return sqlEscapes(w.text) })
+	case "sql":
+		bad = slices.ContainsFunc(rest, func(w word) bool { return sqlEscapes(w.text) })
+	case "curl":
+		bad = slices.ContainsFunc(rest, func(w word) bool { return strings.Contains(w.text, "@") && !strings.Contains(w.text, "://") || strings.HasPrefix(w.text, "file:") })
+	case "wget":
+		bad = false
+	case "date":
+		bad = slices.ContainsFunc(args.operands, func(w word) bool { return !strings.HasPrefix(w.text, "+") })
+	case "builtin":
+		// The shell evaluates array subscripts in these, substitutions
+		// included, even when they were quoted.
+		bad = slices.ContainsFunc(rest, func(w word) bool { return strings.ContainsAny(w.text, "`") || strings.Contains(w.text, "$(") })
+	}
+	if bad {
+		return no(ReasonOption, args.name+" "+r.Special)
+	}
+	return PrefixMatch{}
+}
+
+// sedEscapes reports whether a sed command runs commands, writes files or reads
+// its script from somewhere.
+func sedEscapes(args *arguments) bool {
+	if args.has("-i", "--in-place", "-f", "--file") {
+		return true
+	}
+	scripts, _ := sedScripts(args)
+	for _, w := range scripts {
+		s := parseSed(w.text)
+		if s.executes || len(s.commands) > 0 || len(s.writes) > 0 || s.unsure || w.dyn {
+			return true
+		}
+	}
+	return len(scripts) == 0
+}
+
+// awkEscapes reports whether an awk program could do more than print.
+func awkEscapes(args *arguments) bool {
+	if args.has("-f", "--file", "-i", "--include", "-l", "--load", "-E", "--exec") {
+		return true
+	}
+	texts := args.values("-e", "--source")
+	if len(texts) == 0 {
+		if len(args.operands) == 0 {
+			return true
+		}
+		texts = args.operands[:1]
+	}
+	for _, w := range texts {
+		for _, word := range []string{"system", "getline", "|", ">", "@", "close", "fflush", "ENVIRON[", "PROCINFO"} {
+			if strings.Contains(w.text, word) && !isComparison(w.text, word) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isComparison spares the operators that only look like a redirection or pipe.
+func isComparison(text, word string) bool {
+	switch word {
+	case ">":
+		// A comparison stands outside an action: before the first brace.
+		action := strings.IndexByte(text, '{')
+		return action < 0 || !strings.Contains(text[action:], ">")
+	case "|":
+		return !strings.Contains(strings.ReplaceAll(text, "||", ""), "|")
+	}
+	return false
+}
+
+// tarEscapes looks at the letters of an old-style first argument.
+func tarEscapes(words []word) bool {
+	if len(words) < 2 {
+		return false
+	}
+	first := words[1].text
+	return first != "" && first[0] != '-' && strings.ContainsAny(first, "IF")
+}
+
+// makeEscapes reports whether a word sets a make variable: any of them may name
+// a program. A few only change what is shown.
+func makeEscapes(text string) bool {
+	name, _, ok := strings.Cut(text, "=")
+	if !ok || strings.HasPrefix(text, "-") {
+		return false
+	}
+	switch strings.TrimRight(name, ":?+") {
+	case "V", "VERBOSE", "DEBUG", "Q", "QUIET":
+		return false
+	}
+	return true
+}
+
+// sqlEscapes reports whether an argument holds a client command that runs a
+// program or writes a file.
+func sqlEscapes(text string) bool {
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, `\`) || strings.HasPrefix(line, "system ") || strings.HasPrefix(line, "source ") {
+			return true
+		}
+	}
+	lower := strings.ToLower(text)
+	for _, s := range []string{`\!`, `\o`, `\w`, "to program", "from program", "into outfile", "into dumpfile", "load_extension", "writefile", "sys_exec", "xp_cmdshell", "edit("} {
+		if strings.Contains(lower, s) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,167 @@
+package safety
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// target is a file that a statement writes its output to.
+type target struct {
+	name   string
+	add    bool
+	stdout bool
+}
+
+// redirect walks the redirections of a statement. It sets the standard input of
+// the frame and returns the files written.
+func (a *analysis) redirect(redirs []*syntax.Redirect, f *frame, sc *scope) []target {
+	var targets []target
+	for _, r := range redirs {
+		switch r.Op {
+		case syntax.Hdoc, syntax.DashHdoc:
+			if r.Hdoc != nil {
+				f.stdin = a.document(r, *f, sc)
+			}
+		case syntax.WordHdoc:
+			w := a.joined(r.Word, *f, sc)
+			f.stdin = &output{text: w.text + "\n", dyn: w.dyn, taint: w.taint, source: w.source}
+		case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn:
+			a.redirectIn(r, f, sc)
+		default:
+			if t, ok := a.redirectOut(r, f, sc); ok {
+				targets = append(targets, t)
+			}
+		}
+	}
+	return targets
+}
+
+// document expands a here-document. With a quoted delimiter the body is literal.
+func (a *analysis) document(r *syntax.Redirect, f frame, sc *scope) *output {
+	quoted := false
+	for _, part := range r.Word.Parts {
+		lit, ok := part.(*syntax.Lit)
+		quoted = quoted || !ok || strings.Contains(lit.Value, `\`)
+	}
+	if quoted {
+		var b strings.Builder
+		for _, part := range r.Hdoc.Parts {
+			if lit, ok := part.(*syntax.Lit); ok {
+				b.WriteString(lit.Value)
+			}
+		}
+		return &output{text: b.String()}
+	}
+	b := fieldBuilder{}
+	a.addQuoted(&b, &syntax.DblQuoted{Parts: r.Hdoc.Parts}, f, sc)
+	b.flush()
+	out := &output{}
+	for _, w := range b.fields {
+		out.join(output{text: w.text, dyn: w.dyn, taint: w.taint, source: w.source})
+	}
+	return out
+}
+
+// redirectIn handles what a statement reads.
+func (a *analysis) redirectIn(r *syntax.Redirect, f *frame, sc *scope) {
+	w := a.joined(r.Word, *f, sc)
+	in := output{dyn: true, taint: w.taint, source: w.source}
+	switch {
+	case r.Op == syntax.DplIn:
+		if !sc.netFD {
+			return
+		}
+		in.mark(taintRemote, "nc")
+	case w.prog != nil:
+		in = *w.prog
+	case isNetDevice(w.text):
+		f.net = true
+		sc.netFD = true
+		in.mark(taintRemote, "nc")
+	default:
+		if known, ok := sc.read(w.text); ok {
+			in = known
+		} else if a.isSecret(w.text, sc) {
+			in.mark(taintSecret, "")
+		}
+	}
+	if r.Op == syntax.RdrInOut && r.N != nil && r.N.Value != "0" {
+		return
+	}
+	f.stdin = &in
+}
+
+// redirectOut handles a file that a statement writes.
+func (a *analysis) redirectOut(r *syntax.Redirect, f *frame, sc *scope) (target, bool) {
+	w := a.joined(r.Word, *f, sc)
+	if r.Op == syntax.DplOut && (w.text == "-" || strings.Trim(w.text, "0123456789-") == "") {
+		if sc.netFD {
+			f.net = true
+		}
+		return target{}, false
+	}
+	if isNetDevice(w.text) {
+		f.net = true
+		sc.netFD = true
+		a.report("send: /dev/tcp", ViewRedirect, *f)
+		return target{name: w.text, stdout: true}, true
+	}
+	a.writes(w, ViewRedirect, *f, sc)
+	return target{
+		name:   w.text,
+		add:    r.Op == syntax.AppOut || r.Op == syntax.AppAll,
+		stdout: r.N == nil || r.N.Value == "1",
+	}, true
+}
+
+// isNetDevice recognises the sockets that Bash opens for a path.
+func isNetDevice(p string) bool {
+	return strings.HasPrefix(p, "/dev/tcp/") || strings.HasPrefix(p, "/dev/udp/")
+}
+
+// writes reports that a file is written, if it matters.
+func (a *analysis) writes(w word, kind ViewKind, f frame, sc *scope) {
+	class, clean := a.e.classify(w.text, sc.cwd)
+	switch class {
+	case classNone, classNull, classTmp, classCwd, classEnv:
+		return
+	default:
+	}
+	var b strings.Builder
+	b.WriteString("write: <" + string(class) + ">")
+	writeEscaped(&b, clean)
+	a.report(b.String(), kind, f)
+}
+
+// isSecret reports whether a path holds something that must not be sent out.
+func (a *analysis) isSecret(p string, sc *scope) bool {
+	switch class, clean := a.e.classify(p, sc.cwd); class {
+	case classSecret, classEnv:
+		return true
+	case classAcct:
+		return clean == "/etc/passwd" || clean == "/etc/sudoers"
+	default:
+		return false
+	}
+}
+
+// executes reports that an interpreter runs text that came over the network or
+// out of a decoder.
+func (a *analysis) executes(o output, interpreter string, f frame) {
+	switch {
+	case o.taint&taintRemote != 0:
+		source := o.source
+		if source != "curl" && source != "wget" {
+			source = "fetch"
+		}
+		a.report("pipe: "+source+" | "+interpreter, ViewPipe, f)
+	case o.taint&taintDecoded != 0:
+		a.report("pipe: decode | "+interpreter, ViewPipe, f)
+	}
+}
+
+// sends reports that credentials leave the machine.
+func (a *analysis) sends(program string, f frame) {
+	a.report("send: "+program+" secret", ViewArgv, f)
+}

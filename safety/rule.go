@@ -1,0 +1,123 @@
+package safety
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"sync"
+)
+
+// rule is a pattern with what is derived from it. It is shared between
+// classifiers and never changes after construction, except that its expression
+// compiles on first use: compiling all of them costs about a millisecond, which
+// a process that never classifies should not pay.
+type rule struct {
+	Pattern
+	// builtin rules of the default set are tried against canonical lines,
+	// all others against the raw line.
+	builtin bool
+	expr    func() *regexp.Regexp
+	// literals are alternatives of which one must occur; nil if unknown.
+	literals func() []literal
+}
+
+// newRule prepares p, which must be valid.
+func newRule(p Pattern, builtin bool) *rule {
+	return &rule{
+		Pattern: p, builtin: builtin,
+		expr:     sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(p.expression()) }),
+		literals: sync.OnceValue(func() []literal {
+			re, err := syntax.Parse(p.expression(), syntax.Perl)
+			if err != nil {
+				return nil
+			}
+			return requiredLiterals(re)
+		}),
+	}
+}
+
+// rawIndex finds the rules that match a raw line.
+type rawIndex struct {
+	rules []*rule
+	// count is how many of them are searched in raw lines.
+	count int
+	// always lists the rules without required literals.
+	always []int32
+	scan   *scanner
+}
+
+// newRawIndex indexes the raw rules of a list by position in that list.
+func newRawIndex(rules []*rule) *rawIndex {
+	x := &rawIndex{rules: rules}
+	literals := make([][]literal, len(rules))
+	for i, r := range rules {
+		if r.builtin {
+			continue
+		}
+		x.count++
+		literals[i] = r.literals()
+		if literals[i] == nil {
+			x.always = append(x.always, int32(i)) //nolint:gosec // at most MaxRules
+		}
+	}
+	x.scan = newScanner(literals)
+	return x
+}
+
+// match calls hit with the position and span of every rule found in line.
+// Spans are computed only when spans is set.
+func (x *rawIndex) match(line string, platform Platform, spans bool, hit func(i, start, end int)) {
+	if x.count == 0 {
+		return
+	}
+	var seen bitset
+	try := func(i int32) {
+		if seen.has(int(i)) {
+			return
+		}
+		seen.add(int(i))
+		r := x.rules[i]
+		if !r.Platform.covers(platform) {
+			return
+		}
+		if !spans {
+			if r.expr().MatchString(line) {
+				hit(int(i), 0, 0)
+			}
+			return
+		}
+		if at := r.expr().FindStringIndex(line); at != nil {
+			hit(int(i), at[0], at[1])
+		}
+	}
+	for _, i := range x.always {
+		try(i)
+	}
+	x.scan.find(foldText(line), try)
+}
+
+// bitset is a set of small numbers whose first 256 need no allocation.
+type bitset struct {
+	low  [4]uint64
+	high map[int]struct{}
+}
+
+// has reports whether i is in the set.
+func (b *bitset) has(i int) bool {
+	if i < len(b.low)*64 {
+		return b.low[i/64]&(1<<(i%64)) != 0
+	}
+	_, ok := b.high[i]
+	return ok
+}
+
+// add puts i into the set.
+func (b *bitset) add(i int) {
+	if i < len(b.low)*64 {
+		b.low[i/64] |= 1 << (i % 64)
+		return
+	}
+	if b.high == nil {
+		b.high = map[int]struct{}{}
+	}
+	b.high[i] = struct{}{}
+}

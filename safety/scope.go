@@ -1,0 +1,123 @@
+package safety
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// defaultIFS is the field separator a shell starts with.
+const defaultIFS = " \t\n"
+
+// scope is the part of a shell's state that changes what commands mean.
+type scope struct {
+	vars       map[string]value
+	positional []word
+	funcs      map[string]*syntax.Stmt
+	aliases    map[string]string
+	// files maps a file written in this line to what went into it.
+	files map[string]output
+	// cwd is the working directory: empty for the one the line started in,
+	// else a canonical path.
+	cwd string
+	// netFD says that a network connection is open on some descriptor.
+	netFD bool
+	// calls counts function calls in progress, against recursion.
+	calls int
+}
+
+// newScope returns the state at the start of a line.
+func newScope() *scope { return &scope{} }
+
+// fork copies the state for a subshell, whose changes are lost.
+func (sc *scope) fork() *scope {
+	out := *sc
+	out.vars = maps.Clone(sc.vars)
+	return &out
+}
+
+// ifs is the current field separator.
+func (sc *scope) ifs() string {
+	if v, ok := sc.vars["IFS"]; ok {
+		return v.text()
+	}
+	return defaultIFS
+}
+
+// set assigns a variable.
+func (sc *scope) set(name string, v value) {
+	if sc.vars == nil {
+		sc.vars = map[string]value{}
+	}
+	sc.vars[name] = v
+}
+
+// setText assigns a literal to a variable.
+func (sc *scope) setText(name, text string) {
+	sc.set(name, value{fields: []word{{text: text}}})
+}
+
+// lookup returns the value of a parameter, if it is known.
+func (sc *scope) lookup(name string) (value, bool) {
+	if v, ok := sc.vars[name]; ok {
+		return v, true
+	}
+	one := func(text string) (value, bool) { return value{fields: []word{{text: text}}}, true }
+	switch name {
+	case "@", "*":
+		return value{fields: sc.positional}, sc.positional != nil
+	case "HOME":
+		return one("~")
+	case "PWD":
+		if sc.cwd == "" {
+			return one(".")
+		}
+		return one(sc.cwd)
+	case "IFS":
+		return one(defaultIFS)
+	case "TMPDIR":
+		return one("/tmp")
+	case "SHELL", "BASH":
+		return one("/bin/bash")
+	}
+	if n, err := strconv.Atoi(name); err == nil && n > 0 && n <= len(sc.positional) {
+		return value{fields: sc.positional[n-1 : n]}, true
+	}
+	return value{}, false
+}
+
+// write records what a file holds from here on.
+func (sc *scope) write(name string, o output, add bool) {
+	if name == "" {
+		return
+	}
+	if sc.files == nil {
+		sc.files = map[string]output{}
+	}
+	key := fileKey(name)
+	if add {
+		old := sc.files[key]
+		old.join(o)
+		o = old
+	}
+	sc.files[key] = o
+}
+
+// read returns what a file written in this line holds.
+func (sc *scope) read(name string) (output, bool) {
+	o, ok := sc.files[fileKey(name)]
+	return o, ok
+}
+
+// fileKey makes "./x" and "x" the same file.
+func fileKey(name string) string { return strings.TrimPrefix(name, "./") }
+
+// cd changes the working directory.
+func (sc *scope) cd(dir string) {
+	if dir == "" {
+		dir = "~"
+	}
+	sc.cwd = joinPath(sc.cwd, dir)
+}

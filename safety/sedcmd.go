@@ -1,0 +1,191 @@
+package safety
+
+import "strings"
+
+// sedScript is what a sed script does besides editing text.
+type sedScript struct {
+	// commands are command lines it executes.
+	commands []string
+	// writes are the files it writes.
+	writes []string
+	// executes says that it runs text it computes (the e flag of s).
+	executes bool
+	// unsure says that it holds a letter that is not a known command.
+	unsure bool
+}
+
+// parseSed reads a sed script. It follows the grammar of GNU sed: an optional
+// address, one letter, and arguments that depend on the letter.
+func parseSed(script string) sedScript {
+	p := sedParser{src: script}
+	for p.pos < len(p.src) {
+		p.command()
+	}
+	return p.out
+}
+
+// sedParser is the state of parseSed.
+type sedParser struct {
+	src string
+	pos int
+	out sedScript
+}
+
+// command consumes addresses and one command.
+func (p *sedParser) command() {
+	p.address()
+	if p.pos >= len(p.src) {
+		return
+	}
+	c := p.src[p.pos]
+	p.pos++
+	switch c {
+	case 's':
+		p.substitute()
+	case 'y':
+		p.delimited()
+		p.delimited()
+	case 'e':
+		if line := p.line(); line != "" {
+			p.out.commands = append(p.out.commands, line)
+		} else {
+			p.out.executes = true
+		}
+	case 'w', 'W':
+		p.out.writes = append(p.out.writes, p.line())
+	case 'a', 'i', 'c', 'r', 'R', ':', 'b', 't', 'T', '#':
+		p.line()
+	case 'd', 'D', 'p', 'P', 'q', 'Q', 'n', 'N', 'g', 'G', 'h', 'H', 'x', 'l', '=', 'z', 'F':
+	default:
+		p.out.unsure = true
+	}
+}
+
+// address consumes what may stand before a command.
+func (p *sedParser) address() {
+	for p.pos < len(p.src) {
+		switch c := p.src[p.pos]; {
+		case strings.IndexByte(" \t\n;,!$+~{}", c) >= 0 || '0' <= c && c <= '9':
+			p.pos++
+		case c == '/':
+			p.delimited()
+			p.skipFlags("IM")
+		case c == '\\' && p.pos+1 < len(p.src):
+			p.pos++
+			p.delimited()
+			p.skipFlags("IM")
+		default:
+			return
+		}
+	}
+}
+
+// delimited consumes a delimiter and the text up to its next occurrence, which
+// is left in place if another part follows.
+func (p *sedParser) delimited() {
+	if p.pos >= len(p.src) {
+		return
+	}
+	delim := p.src[p.pos]
+	p.pos++
+	for p.pos < len(p.src) && p.src[p.pos] != delim {
+		if p.src[p.pos] == '\\' {
+			p.pos++
+		}
+		p.pos++
+	}
+	p.pos = min(p.pos+1, len(p.src))
+}
+
+// substitute consumes the arguments of s.
+func (p *sedParser) substitute() {
+	p.delimited()
+	if p.pos > 0 {
+		p.pos-- // the middle delimiter opens the replacement
+	}
+	p.delimited()
+	for p.pos < len(p.src) {
+		switch c := p.src[p.pos]; {
+		case c == 'e':
+			p.out.executes = true
+		case c == 'w':
+			p.pos++
+			p.out.writes = append(p.out.writes, p.line())
+			return
+		case strings.IndexByte("gpiImM0123456789", c) < 0:
+			return
+		}
+		p.pos++
+	}
+}
+
+// skipFlags consumes letters of a set.
+func (p *sedParser) skipFlags(set string) {
+	for p.pos < len(p.src) && strings.IndexByte(set, p.src[p.pos]) >= 0 {
+		p.pos++
+	}
+}
+
+// line consumes the rest of the line.
+func (p *sedParser) line() string {
+	rest := p.src[p.pos:]
+	if i := strings.IndexByte(rest, '\n'); i >= 0 {
+		rest = rest[:i]
+	}
+	p.pos += len(rest)
+	return strings.TrimSpace(rest)
+}
+
+// sedScripts lists the scripts of a sed command and the files it edits.
+func sedScripts(g *arguments) (scripts, files []word) {
+	scripts = g.values("-e", "--expression")
+	files = g.operands
+	if len(scripts) == 0 && !g.has("-f", "--file") && len(files) > 0 {
+		scripts, files = files[:1], files[1:]
+	}
+	return scripts, files
+}
+
+// sedCommand looks into sed scripts for the commands that run programs.
+func sedCommand(c *call) output {
+	scripts, files := sedScripts(c.args)
+	out := rewriteOutput(c)
+	for _, w := range scripts {
+		s := parseSed(w.text)
+		for _, line := range s.commands {
+			c.a.script(line, c.f.inner(), c.sc.fork())
+		}
+		for _, name := range s.writes {
+			c.a.writes(word{text: name}, ViewRedirect, c.f, c.sc)
+		}
+		if s.executes {
+			out.mark(taintDecoded, "")
+			c.a.script(sedReplacement(w.text), c.f.inner(), c.sc.fork())
+		}
+	}
+	if c.args.has("-i", "--in-place") {
+		for _, w := range files {
+			c.a.writes(w, ViewArgv, c.f, c.sc)
+		}
+	}
+	for _, w := range files {
+		if c.a.isSecret(w.text, c.sc) {
+			out.mark(taintSecret, "")
+		}
+	}
+	return out
+}
+
+// sedReplacement is the replacement of a leading s command, which its e flag
+// executes.
+func sedReplacement(script string) string {
+	i := strings.IndexByte(script, 's')
+	if i < 0 || i+1 >= len(script) {
+		return ""
+	}
+	parts := strings.Split(script[i+2:], script[i+1:i+2])
+	if len(parts) < 2 {
+		return ""
+	}
+	return parts[1]
+}

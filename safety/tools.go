@@ -1,0 +1,181 @@
+package safety
+
+import (
+	"slices"
+	"strings"
+)
+
+// toolHandlers are development tools that run commands they are given.
+func toolHandlers() map[string]handler {
+	return map[string]handler{
+		"git": gitCommand, "vim": vimCommand, "man": manCommand, "make": makeCommand, "gdb": gdbCommand, "lldb": gdbCommand,
+		"gpg": gpgCommand, "kubectl": kubectlCommand, "less": lessCommand,
+	}
+}
+
+// gitCommand follows configuration and options that name programs.
+func gitCommand(c *call) output {
+	for _, w := range c.args.values("-c", "--config") {
+		key, val, _ := strings.Cut(w.text, "=")
+		c.gitSetting(key, val)
+	}
+	ops := c.args.operands
+	switch c.args.command() {
+	case "git config":
+		if len(ops) > 1 {
+			c.gitSetting(ops[0].text, ops[1].text)
+		}
+	case "git submodule foreach":
+		c.a.script(joinWords(ops), c.f.inner(), c.sc.fork())
+	case "git bisect run":
+		return c.a.peel(append(slices.Clone(ops), c.gitOptionWords()...), c.f, c.sc)
+	case "git filter-branch":
+		for _, o := range c.args.opts {
+			if o.has && strings.HasSuffix(o.name, "-filter") {
+				c.runScript(o.value)
+			}
+		}
+	case "git clone", "git fetch", "git ls-remote", "git pull":
+		for _, w := range ops {
+			if line, ok := strings.CutPrefix(w.text, "ext::"); ok {
+				c.a.script(strings.ReplaceAll(line, "% ", " "), c.f.inner(), c.sc.fork())
+			}
+		}
+	}
+	for _, w := range c.args.values("-x", "--exec", "--extcmd", "--upload-pack", "--receive-pack", "-O", "--open-files-in-pager") {
+		c.runScript(w)
+	}
+	if c.args.sub() == "clone" {
+		for _, w := range c.args.values("-u") {
+			c.runScript(w)
+		}
+	}
+	return output{dyn: true, program: "git"}
+}
+
+// gitOptionWords gives back the options that git bisect run passes on.
+func (c *call) gitOptionWords() []word {
+	var out []word
+	for _, o := range c.args.opts {
+		out = append(out, word{text: o.name})
+	}
+	return out
+}
+
+// gitSetting looks at a configuration value that git would execute.
+func (c *call) gitSetting(key, val string) {
+	if line, ok := strings.CutPrefix(val, "!"); ok {
+		c.a.script(line, c.f.inner(), c.sc.fork())
+		return
+	}
+	key = strings.ToLower(key)
+	switch key {
+	case "core.pager", "core.editor", "core.sshcommand", "core.fsmonitor", "core.askpass", "core.gitproxy", "sequence.editor", "diff.external", "credential.helper", "gpg.program", "web.browser":
+		c.a.script(val, c.f.inner(), c.sc.fork())
+		return
+	}
+	if strings.HasPrefix(key, "alias.") {
+		c.a.script("git "+val, c.f.inner(), c.sc.fork())
+		return
+	}
+	for _, suffix := range []string{".command", ".cmd", ".textconv", ".clean", ".smudge", ".process", ".driver"} {
+		if strings.HasSuffix(key, suffix) {
+			c.a.script(val, c.f.inner(), c.sc.fork())
+		}
+	}
+}
+
+// vimCommand runs the shell escapes among the commands given to an editor.
+func vimCommand(c *call) output {
+	lines := c.args.values("-c", "--cmd")
+	for _, w := range c.args.operands {
+		if rest, ok := strings.CutPrefix(w.text, "+"); ok {
+			lines = append(lines, word{text: rest})
+		}
+	}
+	for _, w := range lines {
+		text := strings.TrimLeft(w.text, ": %")
+		if line, ok := strings.CutPrefix(text, "!"); ok {
+			c.runScript(word{text: line})
+		}
+		c.a.code("vim", text, c.f, c.sc)
+	}
+	return output{}
+}
+
+// manCommand runs a pager.
+func manCommand(c *call) output {
+	for _, w := range c.args.values("-P", "--pager", "-H") {
+		c.runScript(w)
+	}
+	return output{dyn: true}
+}
+
+// lessCommand runs commands that start with an exclamation mark.
+func lessCommand(c *call) output {
+	for _, w := range c.args.operands {
+		if line, ok := strings.CutPrefix(strings.TrimLeft(w.text, "+"), "!"); ok {
+			c.runScript(word{text: line})
+		}
+	}
+	return passOn(c)
+}
+
+// makeCommand runs recipes given on its input or with --eval.
+func makeCommand(c *call) output {
+	texts := c.args.values("--eval")
+	for _, w := range c.args.values("-f", "--file", "--makefile") {
+		if w.text == "-" || w.text == "/dev/stdin" {
+			texts = append(texts, word{text: c.input().text})
+		}
+	}
+	for _, w := range texts {
+		for line := range strings.SplitSeq(w.text, "\n") {
+			if _, recipe, ok := strings.Cut(line, ";"); ok {
+				line = recipe
+			} else if !strings.HasPrefix(line, "\t") {
+				continue
+			}
+			c.runScript(word{text: strings.TrimLeft(line, "\t @-")})
+		}
+	}
+	return output{dyn: true}
+}
+
+// gdbCommand runs the shell escapes of a debugger.
+func gdbCommand(c *call) output {
+	for _, w := range c.args.values("-ex", "-iex", "--eval-command", "-o") {
+		for _, escape := range []string{"shell ", "!", "platform shell "} {
+			if line, ok := strings.CutPrefix(w.text, escape); ok {
+				c.runScript(word{text: line})
+			}
+		}
+	}
+	return output{}
+}
+
+// gpgCommand can print private keys.
+func gpgCommand(c *call) output {
+	out := encodedOutput(c)
+	if c.args.has("--export-secret-keys", "--export-secret-subkeys") {
+		out.mark(taintSecret, "")
+	}
+	if c.args.has("-d", "--decrypt") {
+		out.mark(taintDecoded, "")
+	}
+	return out
+}
+
+// kubectlCommand: exec and run wrap a command, get may print secrets.
+func kubectlCommand(c *call) output {
+	if len(c.args.rest) > 0 {
+		f := c.f
+		f.wrappers = append(f.wrappers[:len(f.wrappers):len(f.wrappers)], "kubectl")
+		return c.a.peel(c.args.rest, f, c.sc)
+	}
+	out := passOn(c)
+	if c.args.sub() == "get" && len(c.args.operands) > 0 && strings.HasPrefix(c.args.operands[0].text, "secret") {
+		out.mark(taintSecret, "")
+	}
+	return out
+}

@@ -1,0 +1,214 @@
+package safety
+
+import (
+	_ "embed" // the tables
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+//go:embed tables/windows.json
+var windowsJSON []byte
+
+// winTables are the tables of the Windows reading.
+type winTables struct {
+	aliases   map[string]string
+	params    map[string][]string
+	values    map[string]bool
+	variables map[string]string
+	system    map[string]bool
+	silent    map[string]bool
+	handlers  map[string]winHandler
+	// wrappers are those handlers that need only the words.
+	wrappers map[string]bool
+}
+
+// newWinTables reads the embedded table.
+func newWinTables() *winTables {
+	var table struct {
+		Aliases   map[string]string   `json:"aliases"`
+		Params    map[string][]string `json:"params"`
+		Values    []string            `json:"values"`
+		Variables map[string]string   `json:"variables"`
+		System    []string            `json:"system"`
+		Silent    []string            `json:"silent"`
+	}
+	if err := json.Unmarshal(windowsJSON, &table); err != nil {
+		panic(fmt.Sprintf("bug: windows table: %v", err))
+	}
+	t := &winTables{
+		aliases: table.Aliases, params: table.Params, variables: table.Variables,
+		values: setOf(table.Values), system: setOf(table.System), silent: setOf(table.Silent),
+		handlers: newWinHandlers(),
+		wrappers: setOf([]string{"call", "else", "nohup", "env", "command", "nice", "time", "conhost", "if", "for"}),
+	}
+	t.params["pwsh"] = t.params["powershell"]
+	return t
+}
+
+// winName reduces the first word of a command to the name that rules use.
+func (t *winTables) winName(text string) string {
+	name := strings.ToLower(strings.TrimLeft(text, "@"))
+	if i := strings.LastIndexAny(name, `\/`); i > 0 && name[i-1] != ' ' {
+		if at := strings.IndexByte(name, '/'); at > 0 && isCmdBuiltin(name[:at]) {
+			name = name[:at] // del/f/s/q
+		} else {
+			name = name[i+1:]
+		}
+	}
+	for _, ext := range []string{".exe", ".com", ".cmd", ".bat", ".ps1"} {
+		name = strings.TrimSuffix(name, ext)
+	}
+	if alias, ok := t.aliases[name]; ok {
+		return alias
+	}
+	return name
+}
+
+// isCmdBuiltin recognises commands whose switches may be glued to their name.
+func isCmdBuiltin(name string) bool {
+	switch name {
+	case "del", "erase", "rd", "rmdir", "format", "dir", "cmd", "copy", "move", "shutdown", "reg", "net":
+		return true
+	}
+	return false
+}
+
+// isCmdlet recognises Verb-Noun names, whose parameters start with a dash only.
+func isCmdlet(name string) bool {
+	verb, noun, ok := strings.Cut(name, "-")
+	return ok && verb != "" && noun != "" && strings.IndexByte(name, '/') < 0
+}
+
+// winArguments takes a Windows command apart.
+func (t *winTables) winArguments(name string, words []word) *arguments {
+	g := &arguments{name: name, prog: &program{}}
+	if first := strings.ToLower(words[0].text); isCmdBuiltin(strings.SplitN(first, "/", 2)[0]) {
+		if i := strings.IndexByte(first, '/'); i > 0 {
+			t.switches(g, first[i:])
+		}
+	}
+	for i := 1; i < len(words); i++ {
+		w := words[i]
+		text := strings.ToLower(w.text)
+		switch {
+		case len(text) > 1 && text[0] == '-' && !isCmdlet(name) && t.params[name] == nil:
+			g.opts = append(g.opts, option{name: text})
+		case len(text) > 1 && text[0] == '-':
+			i = t.param(g, name, words, i)
+		case len(text) > 1 && text[0] == '/' && !isCmdlet(name):
+			t.switches(g, text)
+		case isCmdlet(name) && strings.Contains(w.text, ","):
+			for part := range strings.SplitSeq(w.text, ",") {
+				if part != "" {
+					p := w
+					p.text = part
+					g.operands = append(g.operands, p)
+				}
+			}
+		default:
+			t.operand(g, w)
+		}
+	}
+	return g
+}
+
+// switches splits /s/q into switches. A value after a colon stays.
+func (t *winTables) switches(g *arguments, text string) {
+	for part := range strings.SplitSeq(strings.TrimPrefix(text, "/"), "/") {
+		if part != "" {
+			g.opts = append(g.opts, option{name: "/" + part})
+		}
+	}
+}
+
+// operand adds an operand; switches may be glued to a drive, as in "c:/q".
+func (t *winTables) operand(g *arguments, w word) {
+	if len(w.text) > 3 && w.text[1] == ':' && w.text[2] == '/' && len(w.text) < 8 && g.name == "format" {
+		t.switches(g, strings.ToLower(w.text[2:]))
+		w.text = w.text[:2]
+	}
+	g.operands = append(g.operands, w)
+}
+
+// param consumes a PowerShell parameter at i and returns the index of its last
+// word. Parameters may be abbreviated to what is unambiguous.
+func (t *winTables) param(g *arguments, name string, words []word, i int) int {
+	text := strings.ToLower(words[i].text)
+	key, val, has := strings.Cut(text[1:], ":")
+	if name == "remove-item" && (key == "rf" || key == "fr") { // a POSIX habit; the intent is plain
+		g.opts = append(g.opts, option{name: "-recurse"}, option{name: "-force"})
+		return i
+	}
+	key = completeParam(t.params[name], key)
+	value := word{text: val}
+	if !has && t.values[key] && i+1 < len(words) && !strings.HasPrefix(words[i+1].text, "-") {
+		i++
+		value, has = words[i], true
+	}
+	switch {
+	case has && (key == "path" || key == "literalpath"):
+		for part := range strings.SplitSeq(value.text, ",") {
+			p := value
+			p.text = part
+			g.operands = append(g.operands, p)
+		}
+	case has && value.text == "$false":
+	case has && value.text == "$true":
+		g.opts = append(g.opts, option{name: "-" + key})
+	default:
+		g.opts = append(g.opts, option{name: "-" + key, value: value, has: has})
+	}
+	return i
+}
+
+// completeParam resolves an abbreviated parameter. The dangerous reading of an
+// ambiguous one is taken.
+func completeParam(params []string, key string) string {
+	best := ""
+	for _, p := range params {
+		if p == key {
+			return key
+		}
+		if strings.HasPrefix(p, key) && (best == "" || p == "force" || p == "recurse") {
+			best = p
+		}
+	}
+	switch {
+	case key == "ea":
+		return "erroraction"
+	case best != "":
+		return best
+	case len(params) > 0 && params[0] == "command" && (key == "ec" || key == "e"):
+		return "encodedcommand"
+	}
+	return key
+}
+
+// winLine renders the canonical line of a Windows command.
+func (e *engine) winLine(g *arguments, cwd string) string {
+	var b strings.Builder
+	b.WriteString(g.name)
+	for _, o := range g.opts {
+		writeWord(&b, o.name)
+		if o.has {
+			b.WriteByte('=')
+			writeEscaped(&b, strings.ToLower(o.value.text))
+		}
+	}
+	b.WriteString(" --")
+	for _, w := range g.operands {
+		b.WriteByte(' ')
+		class, clean := classNone, w.text
+		if w.text != "" && len(w.text) < 4096 {
+			class, clean = e.classifyWindows(w.text, cwd)
+		}
+		if class != classNone {
+			b.WriteString("<" + string(class) + ">")
+		} else {
+			clean = strings.ToLower(w.text)
+		}
+		writeEscaped(&b, clean)
+	}
+	return b.String()
+}

@@ -1,0 +1,108 @@
+package safety
+
+import "strings"
+
+// winFetch is a web request: it prints or saves what it fetched.
+func winFetch(c *winCall) (inner []word, out output, done bool) {
+	out = output{dyn: true, program: c.name}
+	out.mark(taintRemote, "fetch")
+	saved := false
+	g := c.a.e.win.winArguments("invoke-webrequest", c.words)
+	names := g.values("-outfile")
+	for i, w := range c.words {
+		if (w.text == "-o" || w.text == "-O" || w.text == "--output") && i+1 < len(c.words) && !strings.HasPrefix(c.words[i+1].text, "-") {
+			names = append(names, c.words[i+1])
+		}
+	}
+	for _, w := range names {
+		c.save(w.text, out)
+		saved = true
+	}
+	for i, w := range c.words[1:] {
+		if strings.EqualFold(w.text, "-o") || strings.EqualFold(w.text, "-outfile") {
+			continue
+		}
+		if strings.Contains(w.text, "://") && c.hasFlag("-O", "-OJ", "-LO", "--remote-name") {
+			c.save(urlFile(c.words[i+1].text), out)
+			saved = true
+		}
+	}
+	if c.name == "curl" || strings.HasPrefix(strings.ToLower(c.words[0].text), "curl") {
+		c.a.simple(c.portableWords(), c.f, c.sc)
+	}
+	if saved {
+		return nil, output{dyn: true}, true
+	}
+	return nil, out, true
+}
+
+// hasFlag reports whether one of the exact words was given.
+func (c *winCall) hasFlag(flags ...string) bool {
+	for _, w := range c.words[1:] {
+		for _, f := range flags {
+			if w.text == f {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// save records a fetched file under the names it can be started by.
+func (c *winCall) save(name string, o output) {
+	lower := strings.ToLower(name)
+	c.sc.write(lower, o, false)
+	c.sc.write(strings.TrimLeft(lower, `.\/`), o, false)
+	c.sc.write(lower[strings.LastIndexAny(lower, `\/`)+1:], o, false)
+}
+
+// winCertutil fetches with -urlcache and decodes with -decode.
+func winCertutil(c *winCall) (inner []word, out output, done bool) {
+	o := output{dyn: true}
+	switch {
+	case c.hasSwitch("urlcache") || c.hasSwitch("verifyctl"):
+		o.mark(taintRemote, "fetch")
+	case c.hasSwitch("decode") || c.hasSwitch("decodehex"):
+		o.mark(taintDecoded, "")
+	default:
+		return nil, output{dyn: true}, true
+	}
+	if n := len(c.words); n > 2 {
+		c.save(c.words[n-1].text, o)
+	}
+	return nil, output{dyn: true}, true
+}
+
+// hasSwitch reports whether a switch was given with a dash or a slash.
+func (c *winCall) hasSwitch(name string) bool {
+	for _, w := range c.words[1:] {
+		if strings.EqualFold(w.text, "-"+name) || strings.EqualFold(w.text, "/"+name) {
+			return true
+		}
+	}
+	return false
+}
+
+// winDownload saves to its last operand.
+func winDownload(c *winCall) (inner []word, out output, done bool) {
+	o := output{dyn: true}
+	o.mark(taintRemote, "fetch")
+	if n := len(c.words); n > 2 {
+		c.save(c.words[n-1].text, o)
+	}
+	return nil, output{dyn: true}, true
+}
+
+// winRemoteProgram runs programs and scripts by URL.
+func winRemoteProgram(c *winCall) (inner []word, out output, done bool) {
+	for _, w := range c.words[1:] {
+		lower := strings.ToLower(w.text)
+		if strings.Contains(lower, "http://") || strings.Contains(lower, "https://") || strings.HasPrefix(lower, "javascript:") || strings.HasPrefix(lower, "vbscript:") {
+			c.a.report("pipe: fetch | "+c.name, ViewPipe, c.f)
+		}
+		if known, ok := c.sc.read(lower); ok {
+			c.a.executes(known, c.name, c.f)
+		}
+	}
+	return nil, output{dyn: true}, true
+}

@@ -1,0 +1,288 @@
+package safety
+
+import "strings"
+
+// Windows command lines are cmd.exe or PowerShell, and which one is not known.
+// One reading serves both: it splits at the operators both share, takes quotes
+// and escapes of either, and keeps script blocks and parentheses as nested
+// commands. It never fails.
+
+// winCommand is one command of a pipeline.
+type winCommand struct {
+	words []word
+	// blocks are the nested commands that stand at words, by index.
+	blocks     map[int][]winPipeline
+	start, end int
+	// raw is the text of the command.
+	raw string
+}
+
+// winPipeline is a list of commands, each reading the output of the one before.
+type winPipeline []winCommand
+
+// winLexer splits a line.
+type winLexer struct {
+	src  string
+	pos  int
+	vars func(name string) (word, bool)
+	// locals are variables assigned earlier in the line.
+	locals map[string]word
+}
+
+// block reads pipelines up to the closing character, or to the end.
+func (l *winLexer) block(closing byte) []winPipeline {
+	var out []winPipeline
+	var pipe winPipeline
+	for {
+		cmd := l.command()
+		if len(cmd.words) > 0 {
+			pipe = append(pipe, cmd)
+		}
+		if l.pos >= len(l.src) {
+			return appendPipeline(out, pipe)
+		}
+		c := l.src[l.pos]
+		l.pos++
+		switch {
+		case c == closing || c == ')' || c == '}':
+			if closing != 0 {
+				return appendPipeline(out, pipe)
+			}
+		case c == '|' && l.pos < len(l.src) && l.src[l.pos] == '|':
+			l.pos++
+		case c == '|':
+			continue
+		}
+		out = appendPipeline(out, pipe)
+		pipe = nil
+	}
+}
+
+// appendPipeline adds a pipeline that is not empty.
+func appendPipeline(list []winPipeline, p winPipeline) []winPipeline {
+	if len(p) > 0 {
+		list = append(list, p)
+	}
+	return list
+}
+
+// command reads the words of one command and stops at the operator after it.
+func (l *winLexer) command() winCommand {
+	cmd := winCommand{start: l.pos}
+	for l.pos < len(l.src) {
+		switch c := l.src[l.pos]; {
+		case c == ' ' || c == '\t' || c == '\r':
+			l.pos++
+		case c == '&' && len(cmd.words) == 0:
+			l.pos++ // the call operator of PowerShell, or a stray separator
+		case c == '&' && l.src[l.pos-1] == '>': // 2>&1
+			l.pos++
+		case strings.IndexByte("|&;\n)}", c) >= 0:
+			cmd.finish(l)
+			return cmd
+		case c == '#' && (l.pos == 0 || strings.IndexByte(" \t\n;", l.src[l.pos-1]) >= 0):
+			l.skipLine()
+		case c == '(' || c == '{':
+			l.nested(&cmd, c)
+		default:
+			l.word(&cmd)
+		}
+	}
+	cmd.finish(l)
+	return cmd
+}
+
+// finish records the extent of a command.
+func (cmd *winCommand) finish(l *winLexer) {
+	cmd.end = l.pos
+	cmd.raw = strings.TrimSpace(l.src[cmd.start:l.pos])
+	l.assign(cmd)
+}
+
+// assign remembers a literal that a command assigns, for the words after it:
+// `set x=value` and `$x = 'value'`.
+func (l *winLexer) assign(cmd *winCommand) {
+	text := ""
+	for i, w := range cmd.words {
+		if i > 0 {
+			text += " "
+		}
+		if len(text)+len(w.text) > maxShown || cmd.blocks[i] != nil {
+			return
+		}
+		text += w.text
+	}
+	rest, isSet := strings.CutPrefix(strings.ToLower(text), "set ")
+	if isSet {
+		rest = text[len(text)-len(rest):]
+	} else if strings.HasPrefix(text, "$") {
+		rest = strings.TrimPrefix(text[1:], "env:")
+	} else {
+		return
+	}
+	name, val, ok := strings.Cut(rest, "=")
+	val = strings.TrimSpace(val)
+	name = strings.ToLower(strings.TrimSpace(name))
+	if !ok || name == "" || strings.ContainsAny(name, " ./\\") || val == "" || !isSet && strings.ContainsAny(val, " ") && !strings.ContainsAny(cmd.raw, `'"`) {
+		return
+	}
+	if l.locals == nil {
+		l.locals = map[string]word{}
+	}
+	l.locals[name] = word{text: val}
+}
+
+// skipLine skips a comment.
+func (l *winLexer) skipLine() {
+	if i := strings.IndexByte(l.src[l.pos:], '\n'); i >= 0 {
+		l.pos += i
+	} else {
+		l.pos = len(l.src)
+	}
+}
+
+// nested reads a parenthesis or script block as a word with commands of its own.
+func (l *winLexer) nested(cmd *winCommand, open byte) {
+	start := l.pos
+	l.pos++
+	closing := byte(')')
+	if open == '{' {
+		closing = '}'
+	}
+	inner := l.block(closing)
+	if cmd.blocks == nil {
+		cmd.blocks = map[int][]winPipeline{}
+	}
+	cmd.blocks[len(cmd.words)] = inner
+	cmd.words = append(cmd.words, word{text: "$()", dyn: true, start: int32(start), end: int32(l.pos)}) //nolint:gosec // lines are at most MaxLine long
+}
+
+// word reads one word: quotes removed, escapes and variables resolved.
+func (l *winLexer) word(cmd *winCommand) {
+	w := word{start: int32(l.pos)} //nolint:gosec // lines are at most MaxLine long
+	var b strings.Builder
+	for l.pos < len(l.src) {
+		c := l.src[l.pos]
+		if strings.IndexByte(" \t\r\n|&;(){}", c) >= 0 {
+			break
+		}
+		switch c {
+		case '"', '\'':
+			l.quoted(&b, &w, c)
+		case '^', '`':
+			l.escape(&b)
+		case '%', '$':
+			l.variable(&b, &w)
+		default:
+			b.WriteByte(c)
+			l.pos++
+		}
+	}
+	w.text, w.end = b.String(), int32(l.pos) //nolint:gosec // lines are at most MaxLine long
+	if w.text == "$" || w.text == "@" { // of $( … ) and @( … )
+		return
+	}
+	cmd.words = append(cmd.words, w)
+}
+
+// escape resolves ^x and `x. Before a line end it joins lines.
+func (l *winLexer) escape(b *strings.Builder) {
+	l.pos++
+	if l.pos >= len(l.src) {
+		return
+	}
+	if c := l.src[l.pos]; c != '\n' && c != '\r' {
+		b.WriteByte(c)
+	}
+	l.pos++
+}
+
+// quoted reads a quoted piece. A quote without its pair is an apostrophe.
+func (l *winLexer) quoted(b *strings.Builder, w *word, quote byte) {
+	end := strings.IndexByte(l.src[l.pos+1:], quote)
+	if end < 0 {
+		if quote == '\'' {
+			b.WriteByte(quote)
+		}
+		l.pos++
+		return
+	}
+	// A backslash does not escape in either language, but programs read \" as
+	// a quote, so `cmd /c "rd \"x\""` continues.
+	body := l.src[l.pos+1 : l.pos+1+end]
+	stop := l.pos + 1 + end
+	l.pos++
+	if quote == '\'' {
+		b.WriteString(body)
+		l.pos = stop + 1
+		return
+	}
+	for l.pos < stop {
+		if c := l.src[l.pos]; c == '%' || c == '$' {
+			l.variable(b, w)
+		} else {
+			b.WriteByte(c)
+			l.pos++
+		}
+	}
+	l.pos = max(l.pos, stop) + 1
+}
+
+// variable resolves %name%, $name, ${name} and $env:name.
+func (l *winLexer) variable(b *strings.Builder, w *word) {
+	name, n := winVariable(l.src[l.pos:])
+	if n == 0 {
+		b.WriteByte(l.src[l.pos])
+		l.pos++
+		return
+	}
+	text := l.src[l.pos : l.pos+n]
+	l.pos += n
+	v, ok := l.locals[strings.ToLower(name)]
+	if !ok {
+		v, ok = l.vars(strings.ToLower(name))
+	}
+	if !ok {
+		b.WriteString(text)
+		w.dyn = true
+		return
+	}
+	b.WriteString(v.text)
+	w.dyn = w.dyn || v.dyn
+	w.taint |= v.taint
+	if w.source == "" {
+		w.source = v.source
+	}
+}
+
+// winVariable returns the name of the variable that s starts with, and the
+// length of the reference; 0 if there is none.
+func winVariable(s string) (name string, n int) {
+	if s[0] == '%' {
+		end := strings.IndexByte(s[1:], '%')
+		if end <= 0 || strings.ContainsAny(s[1:1+end], " \t|&;\"'") {
+			return "", 0
+		}
+		name, _, _ = strings.Cut(s[1:1+end], ":")
+		return name, end + 2
+	}
+	if strings.HasPrefix(s, "${") {
+		end := strings.IndexByte(s, '}')
+		if end < 0 {
+			return "", 0
+		}
+		return strings.TrimPrefix(strings.ToLower(s[2:end]), "env:"), end + 1
+	}
+	i := 1
+	if len(s) > 5 && strings.EqualFold(s[1:5], "env:") {
+		i = 5
+	}
+	start := i
+	for i < len(s) && (s[i] == '_' || isNameByte(s[i]) && s[i] != '.' && s[i] != ':' && s[i] != '-' && s[i] != '$') {
+		i++
+	}
+	if i == start {
+		return "", 0
+	}
+	return s[start:i], i
+}

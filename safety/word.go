@@ -1,0 +1,406 @@
+package safety
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// taint says where a piece of text came from.
+type taint uint8
+
+const (
+	// taintRemote is text that came over the network.
+	taintRemote taint = 1 << iota
+	// taintDecoded is text that came out of a decoder.
+	taintDecoded
+	// taintSecret is text read from a file that holds credentials.
+	taintSecret
+)
+
+// word is one field of a simple command after expansion.
+type word struct {
+	// text is the value. What could not be resolved stands in it as written.
+	text string
+	// source is the program that a taint came from.
+	source string
+	// prog is what a process substitution prints; text is then a file name.
+	prog *output
+	// start and end are offsets in the script that holds the word.
+	start, end int32
+	// dyn says that text holds something unresolved.
+	dyn bool
+	// glob says that text holds an unquoted pattern character.
+	glob  bool
+	taint taint
+}
+
+// output is what a command prints, as far as it is known.
+type output struct {
+	// text is the literal text; incomplete when dyn is set.
+	text string
+	// dyn says that there is more than text.
+	dyn    bool
+	taint  taint
+	source string
+	// operands are file names a listing command would print, for xargs.
+	operands []word
+	// program names the command that printed it.
+	program string
+}
+
+// join adds what a following command prints.
+func (o *output) join(next output) {
+	if len(o.text)+len(next.text) <= maxValue {
+		o.text += next.text
+	} else {
+		o.dyn = true
+	}
+	o.dyn = o.dyn || next.dyn
+	o.mark(next.taint, next.source)
+	o.operands = append(o.operands, next.operands...)
+	if next.program != "" {
+		o.program = next.program
+	}
+}
+
+// mark adds a taint. The first source is kept: it is where the text came from.
+func (o *output) mark(t taint, source string) {
+	o.taint |= t
+	if o.source == "" {
+		o.source = source
+	}
+}
+
+// value is what a variable holds.
+type value struct {
+	fields []word
+}
+
+// text joins the fields as "${x[*]}" does.
+func (v value) text() string {
+	if len(v.fields) == 1 {
+		return v.fields[0].text
+	}
+	parts := make([]string, len(v.fields))
+	for i, f := range v.fields {
+		parts[i] = f.text
+	}
+	return strings.Join(parts, " ")
+}
+
+// fieldBuilder assembles the fields of one word. Text is added in pieces;
+// unquoted expansions are split at the field separators.
+type fieldBuilder struct {
+	fields []word
+	cur    word
+	buf    strings.Builder
+	// started says that the current field exists even if it is empty.
+	started bool
+	ifs     string
+}
+
+// add appends literal text.
+func (b *fieldBuilder) add(text string) {
+	b.started = true
+	if b.buf.Len()+len(text) <= maxValue {
+		b.buf.WriteString(text)
+	} else {
+		b.cur.dyn = true
+	}
+}
+
+// merge takes over the marks of a word whose text was added.
+func (b *fieldBuilder) merge(w word) {
+	b.cur.dyn = b.cur.dyn || w.dyn
+	b.cur.glob = b.cur.glob || w.glob
+	b.cur.taint |= w.taint
+	if b.cur.source == "" {
+		b.cur.source = w.source
+	}
+	if w.prog != nil {
+		b.cur.prog = w.prog
+	}
+}
+
+// split appends the text of w and starts a new field at every separator.
+func (b *fieldBuilder) split(w word) {
+	text := w.text
+	for {
+		i := strings.IndexAny(text, b.ifs)
+		if i < 0 || b.ifs == "" {
+			break
+		}
+		if i > 0 {
+			b.add(text[:i])
+			b.merge(w)
+		}
+		b.flush()
+		text = text[i+1:]
+	}
+	if text != "" {
+		b.add(text)
+		b.merge(w)
+	}
+}
+
+// list appends several fields, as "$@" does: the first joins the current
+// field, the last stays open.
+func (b *fieldBuilder) list(ws []word) {
+	for i, w := range ws {
+		if i > 0 {
+			b.flush()
+		}
+		b.add(w.text)
+		b.merge(w)
+	}
+}
+
+// flush ends the current field.
+func (b *fieldBuilder) flush() {
+	if b.started {
+		b.cur.text = b.buf.String()
+		b.fields = append(b.fields, b.cur)
+	}
+	b.cur = word{}
+	b.buf.Reset()
+	b.started = false
+}
+
+// expand turns the words of a simple command into fields.
+func (a *analysis) expand(ws []*syntax.Word, f frame, sc *scope) []word {
+	out := make([]word, 0, len(ws))
+	for _, w := range ws {
+		out = a.expandWord(out, w, f, sc)
+	}
+	return out
+}
+
+// expandWord appends the fields of one word to out.
+func (a *analysis) expandWord(out []word, w *syntax.Word, f frame, sc *scope) []word {
+	first := len(out)
+	if lit, ok := plainLiteral(w); ok {
+		out = append(out, word{text: lit, glob: strings.ContainsAny(lit, "*?[")})
+	} else {
+		for _, parts := range a.braces(w, f) {
+			b := fieldBuilder{ifs: sc.ifs()}
+			for i, part := range parts {
+				a.addPart(&b, part, i == 0, f, sc)
+			}
+			b.flush()
+			out = append(out, b.fields...)
+		}
+	}
+	start, end := int32(w.Pos().Offset()), int32(w.End().Offset()) //nolint:gosec // lines are at most MaxLine long
+	for i := first; i < len(out); i++ {
+		out[i].start, out[i].end = start, end
+	}
+	return out
+}
+
+// plainLiteral returns the value of a word that no expansion touches.
+func plainLiteral(w *syntax.Word) (string, bool) {
+	if len(w.Parts) != 1 {
+		return "", false
+	}
+	lit, ok := w.Parts[0].(*syntax.Lit)
+	if !ok || strings.ContainsAny(lit.Value, "\\{~") {
+		return "", false
+	}
+	return lit.Value, true
+}
+
+// joined expands a word without splitting it, as in an assignment.
+func (a *analysis) joined(w *syntax.Word, f frame, sc *scope) word {
+	if w == nil {
+		return word{}
+	}
+	b := fieldBuilder{}
+	for i, part := range w.Parts {
+		a.addPart(&b, part, i == 0, f, sc)
+	}
+	b.flush()
+	if len(b.fields) == 0 {
+		return word{}
+	}
+	out := b.fields[0]
+	for _, w := range b.fields[1:] {
+		out.text += " " + w.text
+		out.dyn = out.dyn || w.dyn
+		out.taint |= w.taint
+	}
+	return out
+}
+
+// addPart expands one part of a word that is not inside double quotes.
+func (a *analysis) addPart(b *fieldBuilder, part syntax.WordPart, first bool, f frame, sc *scope) {
+	switch p := part.(type) {
+	case *syntax.Lit:
+		text, glob := unescape(p.Value)
+		if first && strings.HasPrefix(p.Value, "~") {
+			text = tilde(text)
+		}
+		b.add(text)
+		b.cur.glob = b.cur.glob || glob
+	case *syntax.SglQuoted:
+		if p.Dollar {
+			b.add(decodeEscapes(p.Value, escapesANSI))
+		} else {
+			b.add(p.Value)
+		}
+	case *syntax.DblQuoted:
+		a.addQuoted(b, p, f, sc)
+	case *syntax.ExtGlob:
+		b.add(p.Op.String() + p.Pattern.Value + ")")
+		b.cur.glob = true
+	default:
+		ws := a.value(part, f, sc)
+		if isListExpansion(part) {
+			for i, w := range ws {
+				if i > 0 {
+					b.flush()
+				}
+				b.split(w)
+			}
+			return
+		}
+		for _, w := range ws {
+			b.split(w)
+			if w.prog != nil || w.taint != 0 || w.dyn {
+				b.started = true
+				b.merge(w)
+			}
+		}
+	}
+}
+
+// addQuoted expands what stands inside double quotes.
+func (a *analysis) addQuoted(b *fieldBuilder, q *syntax.DblQuoted, f frame, sc *scope) {
+	if len(q.Parts) == 0 {
+		b.add("")
+	}
+	for _, part := range q.Parts {
+		if lit, ok := part.(*syntax.Lit); ok {
+			b.add(unescapeQuoted(lit.Value))
+			continue
+		}
+		ws := a.value(part, f, sc)
+		if isListExpansion(part) {
+			b.list(ws)
+			continue
+		}
+		b.add("")
+		for i, w := range ws {
+			if i > 0 {
+				b.add(" ")
+			}
+			b.add(w.text)
+			b.merge(w)
+		}
+	}
+}
+
+// isListExpansion recognises $@ and ${a[@]}, which keep their fields apart.
+func isListExpansion(part syntax.WordPart) bool {
+	p, ok := part.(*syntax.ParamExp)
+	if !ok || p.Param == nil {
+		return false
+	}
+	if p.Param.Value == "@" {
+		return true
+	}
+	index, ok := p.Index.(*syntax.Word)
+	return ok && index.Lit() == "@"
+}
+
+// value expands a part other than literal text.
+func (a *analysis) value(part syntax.WordPart, f frame, sc *scope) []word {
+	switch p := part.(type) {
+	case *syntax.ParamExp:
+		return a.param(p, f, sc)
+	case *syntax.CmdSubst:
+		return []word{a.substitution(p, f, sc)}
+	case *syntax.ProcSubst:
+		out := a.subshell(p.Stmts, f, sc)
+		return []word{{text: "/dev/fd/63", taint: out.taint, source: out.source, prog: &out}}
+	case *syntax.ArithmExp:
+		return []word{{text: arithmetic(p.X), dyn: true}}
+	case *syntax.Lit:
+		text, glob := unescape(p.Value)
+		return []word{{text: text, glob: glob}}
+	default:
+		return []word{{text: "?", dyn: true}}
+	}
+}
+
+// arithmetic renders an arithmetic expansion; only plain numbers are known.
+func arithmetic(x syntax.ArithmExpr) string {
+	if w, ok := x.(*syntax.Word); ok && w.Lit() != "" {
+		return w.Lit()
+	}
+	return "$(())"
+}
+
+// substitution expands $(…): its output without final line ends.
+func (a *analysis) substitution(p *syntax.CmdSubst, f frame, sc *scope) word {
+	out := a.subshell(p.Stmts, f, sc)
+	w := word{text: strings.TrimRight(out.text, "\n"), dyn: out.dyn, taint: out.taint, source: out.source}
+	if w.text == "" && out.dyn {
+		w.text = "$()"
+	}
+	return w
+}
+
+// tilde turns a home directory prefix into the canonical one. A user name
+// stays: someone's home is a home.
+func tilde(text string) string {
+	switch {
+	case text == "~+" || strings.HasPrefix(text, "~+/"):
+		return "." + text[2:]
+	default:
+		return text
+	}
+}
+
+// unescape removes backslashes outside quotes and reports pattern characters.
+func unescape(s string) (text string, glob bool) {
+	if !strings.ContainsAny(s, "\\*?[") {
+		return s, false
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '\\':
+			i++
+			if i < len(s) && s[i] != '\n' {
+				b.WriteByte(s[i])
+			}
+			continue
+		case '*', '?', '[':
+			glob = true
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String(), glob
+}
+
+// unescapeQuoted removes the backslashes that mean something in double quotes.
+func unescapeQuoted(s string) string {
+	if !strings.Contains(s, "\\") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			if s[i+1] == '\n' {
+				i++
+				continue
+			}
+			if strings.IndexByte("$`\"\\", s[i+1]) >= 0 {
+				i++
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
