@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,6 +23,9 @@ var program string
 // setuid is a set-user-id copy of this test binary that prints its effective
 // uid, "" unless the tests run as root.
 var setuid string
+
+// long asks for the full number of rounds and every slow combination.
+var long = flag.Bool("long", false, "run slow combinations and 10,000 rounds of the leak test")
 
 func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {

@@ -40,7 +40,7 @@ func (l *launch) startBwrap(m machine) (*session, error) {
 	private := privateDirs(plan)
 	carried := filterDimensions()
 	req := request{
-		writable: slices.Concat(l.writable(), private),
+		writable: slices.Concat(l.namespaceWritable(), private),
 		sockets:  l.namespaceSockets(),
 		port:     l.policy.Egress.Port,
 		limits:   l.policy.Limits,
@@ -56,7 +56,7 @@ func (l *launch) startBwrap(m machine) (*session, error) {
 	args := append([]string{"bwrap"}, l.bwrapFlags()...)
 	args = append(args, plan.BwrapArgs()...)
 	args = append(args, "--chdir", l.cwd, "--", "/proc/self/fd/"+itoa(fdProgram), innerName)
-	env := l.withTemp("/tmp", req.writable)
+	env := weakenedEnv(l.withTemp("/tmp", req.writable))
 
 	s, err := l.spawnBwrap(paths[i], args, env, req.encode())
 	if err != nil {

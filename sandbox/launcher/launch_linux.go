@@ -91,10 +91,15 @@ func (e *startError) Unwrap() error { return e.err }
 // attempt runs the command with one rung.
 func (l *launch) attempt(m machine, r rung) (int, error) {
 	s, err := r.start(l, m)
+	var command *commandError
+	if errors.As(err, &command) {
+		return 0, err // no rung finds what is not there
+	}
 	if err != nil {
 		return 0, &startError{err: err}
 	}
 	defer s.close()
+	s.name = l.command.Argv[0]
 	if err := s.handshake(); err != nil {
 		s.abandon()
 		return 0, err
@@ -186,6 +191,15 @@ func isDir(path string) bool {
 
 // writable are the directories of the policy that a command may write.
 func (l *launch) writable() []string { return slices.Concat(l.policy.Roots, l.policy.GitDirs) }
+
+// namespaceWritable are the writable directories as Landlock sees them inside
+// the namespaces.
+func (l *launch) namespaceWritable() []string {
+	if weakened(policy.DimWrites) {
+		return []string{"/"}
+	}
+	return l.writable()
+}
 
 // privateDirs are the writable directories of a namespace rung that exist in
 // its mount namespace alone.

@@ -114,7 +114,7 @@ func (l *launch) nativeCommand(m machine, control int, private, env []string) (*
 	c.filter = filter(m, seccomp.Options{Sockets: l.namespaceSockets(), Supervised: true})
 	c.notify = len(c.filter) > 0
 	if m.abi >= ruleset.MinABI {
-		fd, err := ruleset.New(m.abi, ruleset.Layout{Writable: l.writable()})
+		fd, err := ruleset.New(m.abi, ruleset.Layout{Writable: l.namespaceWritable()})
 		if err != nil {
 			return nil, 0, err
 		}

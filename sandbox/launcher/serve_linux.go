@@ -64,7 +64,7 @@ func (s *session) notExecuted() error {
 	case f == nil:
 		return nil
 	case f.Step == stepExec:
-		return commandFailure("execute", f.Errno)
+		return commandFailure(s.name, f.Errno)
 	}
 	return &wrapperError{what: f.Step, err: f.Errno}
 }

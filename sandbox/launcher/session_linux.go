@@ -32,7 +32,8 @@ const (
 // session is a started child and what is needed to serve it.
 type session struct {
 	pid     int // our child: guardian, init of the namespaces, or bwrap
-	control int // our end of the control socket, -1 once closed
+	name    string // the command's, for messages
+	control int    // our end of the control socket, -1 once closed
 	program *spawn.Program
 	applied policy.Dimension
 
@@ -58,8 +59,8 @@ func (s *session) proceed() error {
 	return nil
 }
 
-// handshake receives messages until the child is ready. Every error is a
-// startError: nothing of the command has run.
+// handshake receives messages until the child is ready. Errors are startErrors
+// or say that the command does not exist: nothing of it has run.
 func (s *session) handshake() error {
 	for {
 		m, err := s.receive()
@@ -83,14 +84,21 @@ func (s *session) handshake() error {
 			}
 			return nil
 		default:
-			return &startError{err: s.failure(m)}
+			err := s.failure(m)
+			var command *commandError
+			if errors.As(err, &command) {
+				return err
+			}
+			return &startError{err: err}
 		}
 	}
 }
 
 // failure explains a message that ends the start, or its absence.
 func (s *session) failure(m message) error {
-	if f := s.decode(m.data); f != nil {
+	if f := s.decode(m.data); f != nil && f.Step == stepExec {
+		return commandFailure(s.name, f.Errno)
+	} else if f != nil {
 		return f
 	}
 	if said := s.said(); said != "" {

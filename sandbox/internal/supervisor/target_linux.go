@@ -109,6 +109,12 @@ func (t target) open(dir int32, path string, follow bool) (int, error) {
 	if path == "" {
 		return -1, unix.ENOENT
 	}
+	if fd, rest, ok := ownDescriptor(path); ok {
+		if rest == "" {
+			return t.descriptor(fd)
+		}
+		dir, path = fd, rest
+	}
 	if !filepath.IsAbs(path) {
 		base, err := os.Readlink(t.proc(base(dir)))
 		if err != nil || !filepath.IsAbs(base) {
@@ -134,6 +140,20 @@ func (t target) open(dir int32, path string, follow bool) (int, error) {
 		return -1, err
 	}
 	return fd, nil
+}
+
+// ownDescriptor recognises the paths by which a process names its descriptors,
+// and what follows them. C libraries build them: chmod without following links
+// is a chmod of /proc/self/fd/N there.
+func ownDescriptor(path string) (fd int32, rest string, ok bool) {
+	for _, prefix := range []string{"/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/"} {
+		if name, found := strings.CutPrefix(path, prefix); found {
+			number, rest, _ := strings.Cut(name, "/")
+			n, err := strconv.ParseUint(number, 10, 31)
+			return int32(n), rest, err == nil
+		}
+	}
+	return 0, "", false
 }
 
 // base is the name in /proc of what a relative path starts from.
