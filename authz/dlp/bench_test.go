@@ -48,18 +48,20 @@ func corpus(size int) string {
 	return b.String()[:size]
 }
 
-// byteTable is the loop that the aims are measured against: one look-up for
-// every byte.
-func byteTable(text string, table *[256]byte) int {
+// byteTable is the loop that the aims are measured against: it asks a table
+// about every byte.
+func byteTable(text string, table *[256]bool) int {
 	n := 0
 	for i := range len(text) {
-		n += int(table[text[i]])
+		if table[text[i]] {
+			n++
+		}
 	}
 	return n
 }
 
 func BenchmarkByteTable(b *testing.B) {
-	text, table := corpus(4<<20), &[256]byte{'q': 1}
+	text, table := corpus(4<<20), &[256]bool{'q': true}
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		byteTable(text, table)
@@ -132,7 +134,7 @@ func TestScanIsFast(t *testing.T) {
 	}
 	s := New(Options{})
 	text, small := corpus(2<<20), corpus(32<<10)
-	table, sum := &[256]byte{'q': 1}, 0
+	table, sum := &[256]bool{'q': true}, 0
 	perByte := func(d time.Duration, n int) float64 { return float64(d) / float64(n) }
 	loop := perByte(fastest(7, func() { sum += byteTable(text, table) }), len(text))
 	scan := perByte(fastest(7, func() { s.Scan(Text(text), authz.Low) }), len(text))

@@ -39,14 +39,11 @@ func normalized(text string) string {
 	return strings.Join(parts, ellipsis)
 }
 
-// ascii looks at eight bytes at a time, which the compiler makes one load,
-// because nearly every text is ASCII and this is all that the reading costs
-// then.
+// ascii looks at eight bytes at a time, because nearly every text is ASCII and
+// this is all that the reading costs then.
 func ascii(s string) bool {
 	for ; len(s) >= 8; s = s[8:] {
-		eight := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-		if eight&0x8080808080808080 != 0 {
+		if eight(s)&highBits != 0 {
 			return false
 		}
 	}
@@ -56,6 +53,15 @@ func ascii(s string) bool {
 		}
 	}
 	return true
+}
+
+// highBits has the highest bit of each of eight bytes.
+const highBits = 0x8080808080808080
+
+// eight returns the first eight bytes of s; the compiler makes it one load.
+func eight(s string) uint64 {
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
 // invisible reports whether r shows nothing: format characters, such as the
@@ -101,8 +107,12 @@ func unhex(s string) (byte, bool) {
 }
 
 // The shortest token that is looked for has twenty bytes, which base64 makes
-// twenty-seven. Three fewer leave room for a run that begins in the middle.
-const minEncoded = 24
+// twenty-seven. A run of so many digits covers the whole of one of the groups of
+// eight bytes that begin at multiples of the stride.
+const (
+	minEncoded   = 27
+	encodeStride = minEncoded - 8 + 1
+)
 
 // alphabet gives the value of each digit of base64 in either alphabet, 64 for
 // other bytes.
@@ -122,26 +132,33 @@ func newAlphabet() *alphabet {
 }
 
 // encoded calls visit with every run of base64 digits that may hide something,
-// and what it hides. It looks first at the last byte that a run must have, and
-// from there backwards, so that most of a text is never looked at.
+// and what it hides. It looks at eight bytes of every twenty: where one of them
+// is a blank or another byte below all digits, no run covers them.
 func (a *alphabet) encoded(text string, visit func(lo, hi int, hidden string)) {
-	for lo := 0; lo+minEncoded <= len(text); {
-		hi := lo + minEncoded
-		p := hi - 1
-		for p >= lo && a[text[p]] != 64 {
-			p--
-		}
-		if p >= lo {
-			lo = p + 1
+	const lowest = '+' * (highBits >> 7) // in each byte
+	for q := 0; q+8 <= len(text); q += encodeStride {
+		// The borrow of this subtraction reaches the highest bit of the bytes
+		// below the lowest digit, and perhaps of one beside them.
+		x := eight(text[q:])
+		if (x-lowest)&^x&highBits != 0 {
 			continue
 		}
+		lo, hi := q, q
 		for hi < len(text) && a[text[hi]] != 64 {
 			hi++
 		}
-		if hidden, ok := a.decode(text[lo:hi]); ok {
-			visit(lo, hi, hidden)
+		if hi < q+8 {
+			continue
 		}
-		lo = hi + 1
+		for lo > 0 && a[text[lo-1]] != 64 {
+			lo--
+		}
+		if hi-lo >= minEncoded {
+			if hidden, ok := a.decode(text[lo:hi]); ok {
+				visit(lo, hi, hidden)
+			}
+		}
+		q = hi / encodeStride * encodeStride
 	}
 }
 

@@ -52,8 +52,13 @@ func (c *candidates) collect() {
 		b1 := table[uint16(t[2])|uint16(t[3])<<8]
 		b2 := table[uint16(t[4])|uint16(t[5])<<8]
 		b3 := table[uint16(t[6])|uint16(t[7])<<8]
-		if b0|b1|b2|b3 == 0 {
+		switch b0 | b1 | b2 | b3 {
+		case 0:
 			continue
+		case onlyDigits:
+			if !c.numbers(i - 1) {
+				continue
+			}
 		}
 		if b0 != 0 {
 			c.look(b0, i-1)
@@ -77,11 +82,28 @@ func (c *candidates) collect() {
 
 // look looks closer at the pair at i, which belongs to a bucket.
 func (c *candidates) look(bucket byte, i int) {
-	if bucket != onlyDigits {
-		c.hit(&c.set.buckets[bucket], i)
-	} else if c.number(i) {
-		c.group(i)
+	if bucket == onlyDigits {
+		if c.number(i) {
+			c.group(i)
+		}
+		return
 	}
+	b := &c.set.buckets[bucket]
+	if i+2 < len(c.text) {
+		// Most pairs that are met by chance go on in another way.
+		if next := c.text[i+2]; b.next[next>>6]>>(next&63)&1 == 0 {
+			return
+		}
+	}
+	c.hit(b, i)
+}
+
+// numbers reports whether a number that matters can begin with any of the four
+// pairs of digits from i on. From wherever it begins, the bytes up to the reach
+// are numeric, so the fourth pair and what the first reaches always are.
+func (c *candidates) numbers(i int) bool {
+	end := i + c.set.reach
+	return end < len(c.text) && c.set.numeric[c.text[i+6]] && c.set.numeric[c.text[end]]
 }
 
 // number reports whether a number that matters can begin with the digits at i.

@@ -3,12 +3,14 @@ package match
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
 
 // bucket is what may stand where the pass has met a certain pair of bytes.
 type bucket struct {
+	next    [4]uint64 // the bytes that may follow the pair, one bit for each
 	entries []entry
 	digits  bool // two digits
 	dots    bool // a digit and a full stop
@@ -37,9 +39,9 @@ type notice struct {
 	digits, dots bool
 }
 
-// onlyDigits is the bucket of two digits that begin no keyword. They are by far
-// the most frequent, so that the pass knows them by number.
-const onlyDigits = 1
+// onlyDigits stands for the bucket of two digits that begin no keyword. They are
+// by far the most frequent, so that the pass tells them by a bit of their own.
+const onlyDigits = 0x80
 
 func (b *builder) at(x, y byte) *notice {
 	n := b.pairs[pair(x, y)]
@@ -115,7 +117,7 @@ func (b *builder) single(e entry) {
 // build numbers the different notices. Most pairs share one: the cases of a
 // keyword, all pairs of digits, all pairs with one rare byte.
 func (b *builder) build(table *[1 << 16]byte) []bucket {
-	buckets := []bucket{{}, {digits: true}}
+	buckets := []bucket{{}}
 	known := map[notices]int{{digits: true}: onlyDigits}
 	for _, p := range slices.Sorted(maps.Keys(b.pairs)) {
 		n := b.pairs[p]
@@ -126,8 +128,8 @@ func (b *builder) build(table *[1 << 16]byte) []bucket {
 			known[key] = at
 			buckets = append(buckets, b.bucket(n))
 		}
-		if at > 255 {
-			panic("bug: too many kinds of pairs for one byte")
+		if at > onlyDigits || at == onlyDigits && key != (notices{digits: true}) {
+			panic("bug: too many kinds of pairs")
 		}
 		table[p] = byte(at)
 	}
@@ -142,10 +144,29 @@ type notices struct {
 
 func (b *builder) bucket(n *notice) bucket {
 	out := bucket{digits: n.digits, dots: n.dots}
+	open := n.digits || n.dots
 	for _, id := range n.entries {
-		out.entries = append(out.entries, b.entries[id])
+		e := b.entries[id]
+		out.entries = append(out.entries, e)
+		if end := e.offset + 2; end < len(e.keyword) {
+			out.allow(e.keyword[end])
+			if e.fold {
+				out.allow(cases(e.keyword[end])...)
+			}
+		} else {
+			open = true
+		}
+	}
+	if open {
+		out.next = [4]uint64{math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64}
 	}
 	return out
+}
+
+func (b *bucket) allow(follow ...byte) {
+	for _, c := range follow {
+		b.next[c>>6] |= 1 << (c & 63)
+	}
 }
 
 func pair(a, b byte) uint16 { return uint16(a) | uint16(b)<<8 }
