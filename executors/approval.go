@@ -213,7 +213,7 @@ func (h *HostApprover) Ask(ctx context.Context, req approvals.Request) (approval
 		RequestID: req.RequestID, SuggestedPrefix: req.SuggestedPrefix,
 		Severity: req.Severity, MatchedRules: req.MatchedRules, Sandbox: req.Sandbox, TimeoutMs: h.Timeout.Milliseconds(),
 	}
-	raw, err := json.Marshal(params)
+	raw, err := encode(params)
 	if err != nil {
 		return approvals.Decision{}, fmt.Errorf("encode the question: %w", err)
 	}

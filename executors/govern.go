@@ -190,7 +190,7 @@ func (a *Authorization) after(ctx context.Context, out govern.Outcome, result *p
 		if _, abort := asAbort(err); abort {
 			word = "refused"
 		}
-	case notExecuted(result.Error):
+	case Refused(result.Error):
 		word = "refused"
 	default:
 		if !result.Success {
@@ -238,8 +238,9 @@ func (a *Authorization) account(out govern.Outcome, result *protocol.ToolResult,
 	return withheld
 }
 
-// notExecuted reports whether an error code says that a call was not run.
-func notExecuted(code string) bool {
+// Refused reports whether an error code says that a layer refused a call, so
+// that it was not run.
+func Refused(code string) bool {
 	switch code {
 	case ErrorApprovalDenied, ErrorPolicyDenied, ErrorSandboxUnavailable, ErrorAuthzDenied:
 		return true

@@ -83,7 +83,7 @@ func (e *HostSpawnExecutor) Execute(ctx context.Context, call *Call) (*protocol.
 	if cwd, ok := stringMember(call.Arguments, "cwd"); ok && !blank(cwd) {
 		params.Cwd = cwd
 	}
-	raw, err := json.Marshal(params)
+	raw, err := encode(params)
 	if err != nil {
 		return nil, fmt.Errorf("encode spawn request: %w", err)
 	}
@@ -127,7 +127,7 @@ func (e *HostSpawnExecutor) result(call *Call, raw json.RawMessage) *protocol.To
 	if len(raw) == 0 || raw[0] != '{' {
 		return unreadable(policy.NoBackend(), "it must be an object")
 	}
-	if err := json.Unmarshal(raw, &reply); err != nil {
+	if err := protocol.Decode(raw, &reply); err != nil {
 		return unreadable(policy.NoBackend(), "its members have the wrong types")
 	}
 	report, fault := spawnReport(reply.Sandbox)
@@ -176,7 +176,7 @@ func spawnReport(raw json.RawMessage) (report sandbox.Report, fault string) {
 		Enforcement *string  `json:"enforcement"`
 		NotEnforced []string `json:"notEnforced"`
 	}
-	if raw[0] != '{' || json.Unmarshal(raw, &given) != nil {
+	if raw[0] != '{' || protocol.Decode(raw, &given) != nil {
 		return none, "sandbox must be an object with backend and enforcement"
 	}
 	if given.Backend == nil || *given.Backend == "" || len(*given.Backend) > maxBackend {

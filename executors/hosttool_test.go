@@ -221,6 +221,10 @@ func TestParseCatalogRefuses(t *testing.T) {
 			t.Errorf("%s is accepted", tools)
 		}
 	}
+	flat, err := ParseCatalog(json.RawMessage(`[{"name":"a","shell_command_param":"cmd","Shell_Command_Param":"x","parameters":{"type":"object"}}]`), nil)
+	if def, ok := flat.Lookup("a"); err != nil || !ok || def.ShellParam != "cmd" || len(def.Parameters) == 0 {
+		t.Errorf("flat form: %+v, %v", def, err)
+	}
 	c, err := ParseCatalog(json.RawMessage(`[{"function":{"name":"a"}},{"function":{"name":"b"}}]`), []string{"b", "x"})
 	if err != nil || strings.Join(c.Names(), " ") != "b" {
 		t.Errorf("filter: %v, %v", c, err)

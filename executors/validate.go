@@ -32,30 +32,39 @@ type Catalog struct {
 	defs  map[string]*Definition
 }
 
+// descriptor is a tool as a host describes it: in the form of the
+// chat-completions interface, or flat.
+type descriptor struct {
+	Function function `json:"function"`
+	function
+}
+
+type function struct {
+	Name       string          `json:"name"`
+	Parameters json.RawMessage `json:"parameters"`
+	ShellParam string          `json:"shell_command_param"`
+}
+
 // ParseCatalog reads an array of tool descriptors,
-// [{"type":"function","function":{"name","description","parameters"}}]. Names
+// [{"type":"function","function":{"name","description","parameters"}}], or of
+// flat ones, [{"name","description","parameters"}]. Names
 // must be unique and not blank, and parameters an object. Schemas compile when
 // their tool is first called: compiling costs about a millisecond each.
 // filter, if not nil, keeps only the tools it names.
 func ParseCatalog(tools json.RawMessage, filter []string) (*Catalog, error) {
-	var entries []struct {
-		Type     string `json:"type"`
-		Function struct {
-			Name       string          `json:"name"`
-			Parameters json.RawMessage `json:"parameters"`
-			ShellParam string          `json:"shell_command_param"`
-		} `json:"function"`
-		ShellParam string `json:"shell_command_param"`
-	}
+	var entries []descriptor
 	c := &Catalog{defs: map[string]*Definition{}}
 	if len(tools) == 0 {
 		return c, nil
 	}
-	if err := json.Unmarshal(tools, &entries); err != nil {
+	if err := protocol.Decode(tools, &entries); err != nil {
 		return nil, fmt.Errorf("tools must be an array of tool descriptors: %w", err)
 	}
 	for i, e := range entries {
 		f := e.Function
+		if f.Name == "" {
+			f = e.function // the flat form
+		}
 		switch {
 		case blank(f.Name):
 			return nil, fmt.Errorf("tools[%d].function.name is missing", i)

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"encoding/json"
 	"unicode/utf8"
 )
@@ -107,10 +108,21 @@ func encodeError(id ID, e *Error) []byte {
 	return append(dst, "}}\n"...)
 }
 
+// safeLine escapes U+2028 and U+2029 in a frame, which can stand in raw JSON
+// that came from a model or a host: Node's readline cuts lines at them. They
+// occur in strings only, so an escape means the same.
+func safeLine(frame []byte) []byte {
+	if !bytes.Contains(frame, []byte("\u2028")) && !bytes.Contains(frame, []byte("\u2029")) {
+		return frame
+	}
+	frame = bytes.ReplaceAll(frame, []byte("\u2028"), []byte(`\u2028`))
+	return bytes.ReplaceAll(frame, []byte("\u2029"), []byte(`\u2029`))
+}
+
 func appendNotification(dst []byte, method string, params []byte) []byte {
 	dst = AppendString(append(dst, frameHead+`,"method":`...), method)
 	dst = append(append(dst, `,"params":`...), params...)
-	return append(dst, '}', '\n')
+	return safeLine(append(dst, '}', '\n'))
 }
 
 // truncateText cuts s to at most limit bytes at a rune boundary.

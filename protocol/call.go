@@ -56,7 +56,7 @@ func (p *Peer) CallHost(ctx context.Context, method string, params []byte, start
 	}
 	frame = AppendString(append(frame, `,"method":`...), method)
 	frame = append(append(append(frame, `,"params":`...), params...), "}\n"...)
-	p.opts.Out.Write(frame, false)
+	p.opts.Out.Write(safeLine(frame), false)
 	select {
 	case a := <-reply:
 		return a.result, a.err

@@ -214,7 +214,7 @@ func (p *Peer) encodeResult(req *Request, result any) []byte {
 			return encodeError(req.ID, Internal("the result of %s breaks its schema", req.Method))
 		}
 	}
-	return append(frame, '}', '\n')
+	return safeLine(append(frame, '}', '\n'))
 }
 
 // unquote decodes a JSON string; anything else is "".

@@ -308,7 +308,9 @@ func (o *Out) drainQueue() {
 		})
 		_, err := o.dst.Write(batch)
 		watch.Stop()
-		spare = batch[:0]
+		if spare = batch[:0]; cap(spare) > keepBuffer {
+			spare = nil
+		}
 		if err != nil {
 			o.mu.Lock()
 			o.fail(err)

@@ -265,3 +265,18 @@ func FuzzLines(f *testing.F) {
 		}
 	})
 }
+
+// TestSeparatorsAreEscaped: raw JSON of a model or host may hold U+2028, at
+// which Node's readline would cut the frame.
+func TestSeparatorsAreEscaped(t *testing.T) {
+	raw := json.RawMessage("{\"a\":\"x\u2028y\u2029z\"}")
+	p := NewPeer(Options{Schemas: schemas.New()})
+	for name, frame := range map[string][]byte{
+		"notification": p.Notification("x", raw),
+		"result":       p.encodeResult(&Request{ID: ID("1"), entry: &entry{}}, raw),
+	} {
+		if strings.ContainsAny(string(frame), "\u2028\u2029") || !strings.Contains(string(frame), `x\u2028y\u2029z`) {
+			t.Errorf("%s: %q", name, frame)
+		}
+	}
+}

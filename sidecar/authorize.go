@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/steerable-go/sidecar/auditlog"
@@ -25,6 +26,9 @@ type authorizer struct {
 	governor func() *govern.Governor
 	scanner  func() *dlp.Scanner
 	log      func() (executors.Recorder, error)
+
+	mu     sync.Mutex // guards following
+	opened io.Closer  // the log, once it is open
 }
 
 func newAuthorizer(opts Options) *authorizer {
@@ -37,8 +41,23 @@ func newAuthorizer(opts Options) *authorizer {
 	if open == nil {
 		open = func() (executors.Recorder, error) { return nil, errNoAudit }
 	}
-	a.log = sync.OnceValues(open)
+	a.log = sync.OnceValues(func() (executors.Recorder, error) {
+		log, err := open()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.opened, _ = log.(io.Closer)
+		return log, err
+	})
 	return a
+}
+
+// close ends the audit log, if one was opened.
+func (a *authorizer) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.opened != nil {
+		_ = a.opened.Close() // every record that was acknowledged is on disk
+	}
 }
 
 // modeOf reads [Options.Authz]. What cannot be read enforces.

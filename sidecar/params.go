@@ -83,7 +83,7 @@ func (s *Server) parseProvider(p *protocol.ChatStreamParams, spec *turnSpec) err
 	}
 	cfg := llm.Config{
 		Provider: p.Provider, BaseURL: cmp.Or(p.BaseURL, p.BaseURLSnake), APIKey: cmp.Or(p.APIKey, p.APIKeySnake),
-		IdleTimeout: idle, Script: extra.Script,
+		IdleTimeout: idle, Script: extra.Script, Compat: present(p.Compat),
 	}
 	provider, err := llm.New(cfg)
 	if err != nil {

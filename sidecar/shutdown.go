@@ -68,6 +68,7 @@ func (s *Server) Run(ctx context.Context) error {
 	_ = s.peer.Close() // fails what waits for the host; it has no error of its own
 	s.awaitTurns(patience)
 	s.out.Write(s.peer.Notification(protocol.NotifyShutdown, []byte(`{"reason":"`+reason+`"}`)), false)
+	s.authorizer.close()
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainOut)
 	defer cancel()
 	if err := s.out.Close(drain); err != nil && failure == nil && !errors.Is(err, syscall.EPIPE) {

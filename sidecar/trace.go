@@ -81,7 +81,7 @@ func (t *tracer) round(n int) func() {
 // call records a tool call.
 func (t *tracer) call(call *executors.Call, result *protocol.ToolResult, m markers, start, end time.Time) {
 	attrs := protocol.SpanAttrs{CallID: short(call.ID), Tool: short(call.Name), Decision: "allowed", Error: short(result.Error)}
-	if result.Error == "approval_denied" || result.Error == "policy_denied" || result.Error == "sandbox_unavailable" {
+	if executors.Refused(result.Error) {
 		attrs.Decision = "denied"
 	}
 	var sandbox protocol.SandboxReport

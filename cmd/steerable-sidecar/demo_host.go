@@ -16,11 +16,13 @@ import (
 // demoHost is a desktop host in miniature: it sends the request, answers the
 // sidecar's reverse calls and shows the notifications.
 type demoHost struct {
-	env   environment
-	flags demoFlags
-	work  string
-	in    io.Writer
-	view  *demoView
+	env     environment
+	flags   demoFlags
+	home    string // what the sidecar keeps
+	work    string // the project
+	in      io.Writer
+	view    *demoView
+	answers *bufio.Reader // a person's
 }
 
 // demoFrame is a frame from the sidecar.
@@ -78,6 +80,8 @@ func (h *demoHost) frame(ctx context.Context, f *demoFrame) (done bool, err erro
 		return true, fmt.Errorf("the sidecar refused the turn: %w", f.Error)
 	case f.Method == protocol.ReverseToolInvoke:
 		return false, h.invoke(ctx, f)
+	case f.Method == protocol.ReverseApproval:
+		return false, h.approve(f)
 	case f.Method != protocol.NotifyChunk && f.Method != protocol.NotifyError && f.Method != protocol.NotifyDone:
 		return false, nil
 	}
@@ -115,6 +119,8 @@ func (h *demoHost) invoke(ctx context.Context, f *demoFrame) error {
 		result = map[string]any{"success": true, "data": map[string]any{
 			"tasks": []string{"write the changelog", "check the signatures", "tag the release"},
 		}}
+	case "web_fetch": // nothing leaves this machine
+		result = map[string]any{"success": true, "data": map[string]any{"status": 200, "content": "all systems work"}}
 	case "bash":
 		result = h.shell(ctx, call.Arguments)
 	default:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/steerable-go/sidecar/executors"
 	"github.com/steerable-go/sidecar/protocol"
 )
 
@@ -82,9 +83,10 @@ func (v *demoView) call(call *protocol.ToolCall) {
 // result shows what a call came to: the decision, and how it was confined.
 func (v *demoView) result(r *protocol.ChunkResult) {
 	decision := v.paint(sgrCyan, "allowed")
-	if r.Error == "approval_denied" || r.Error == "policy_denied" || r.Error == "sandbox_unavailable" {
+	switch {
+	case executors.Refused(r.Error):
 		decision = v.paint(sgrRed, "denied: "+r.Error)
-	} else if !r.Success {
+	case !r.Success:
 		decision = v.paint(sgrRed, "failed: "+r.Error)
 	}
 	v.printf("  %s %s  sandbox %s  %s\n", v.paint(sgrCyan, "←"), decision, sandboxMarker(r.Sandbox), v.paint(sgrDim, oneLine(r.ResultPreview)))

@@ -166,7 +166,9 @@ func serveOptions(env environment) (sidecar.Options, error) {
 	}
 	opts.IdleTimeout = time.Duration(r.number("STEERABLE_LLM_STREAM_READ_TIMEOUT_SEC", 86400)) * time.Second
 	connect := time.Duration(r.number("STEERABLE_LLM_CONNECT_TIMEOUT_SEC", 3600)) * time.Second
-	opts.Client = func() *http.Client { return llm.NewHTTPClient(llm.HTTPOptions{ConnectTimeout: connect}) }
+	opts.Client = func() *http.Client {
+		return llm.NewHTTPClient(llm.HTTPOptions{ConnectTimeout: connect, Proxy: llm.EnvironmentProxy(env.getenv)})
+	}
 	opts.SpillDir = spillDir(env)
 	return opts, r.err
 }
