@@ -66,7 +66,7 @@ func runBash(ctx context.Context, opts BashOptions, call *Call) (*protocol.ToolR
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	stdout, stderr := &endsBuffer{limit: bashOutput}, &endsBuffer{limit: bashOutput}
-	cmd := exec.CommandContext(bounded, "/bin/sh", "-c", a.Command) //nolint:gosec // running the model's command is this tool's purpose
+	cmd := exec.CommandContext(bounded, "/bin/sh", "-c", a.Command)
 	cmd.Env, cmd.Dir = opts.Env, bashDir(opts, call, a.Cwd)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	ownGroup(cmd)

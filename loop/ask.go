@@ -14,7 +14,7 @@ const maxRetryWait = 10 * time.Minute
 
 // sink passes deltas on and remembers whether the host has seen any.
 type sink struct {
-	ctx     context.Context //nolint:containedctx // the sink lives for one request, whose context it is
+	ctx     context.Context // the sink lives for one request, whose context it is
 	events  Events
 	mute    bool // text is held back until it is known to be final
 	visible bool

@@ -27,7 +27,7 @@ const (
 	ReasonToolErrors = "too many consecutive tool errors"
 	ReasonEmpty      = "no tool calls and no final response"
 	ReasonCancelled  = "cancelled by host request"
-	ReasonTokens     = "token budget exceeded" //nolint:gosec // tokens of a model, not a credential
+	ReasonTokens     = "token budget exceeded"
 	ReasonToolCalls  = "tool call budget exceeded"
 	ReasonDoomLoop   = "the model repeats the same tool call"
 	ReasonDeadline   = "turn time limit reached"

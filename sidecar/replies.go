@@ -16,7 +16,7 @@ import (
 // over any number of deltas, so nothing shorter can be judged.
 type guardedReplies struct {
 	loop.Events
-	ctx  context.Context //nolint:containedctx // the guard lives for one turn, whose context it is
+	ctx  context.Context // the guard lives for one turn, whose context it is
 	auth *executors.Authorization
 	held [2]strings.Builder // text and reasoning
 }

@@ -30,7 +30,7 @@ const (
 	AuditRead        authz.Capability = "audit.read"
 	AuditExport      authz.Capability = "audit.export"
 	UserManage       authz.Capability = "user.manage"
-	CredentialRotate authz.Capability = "credential.rotate" //nolint:gosec // a name, not a credential
+	CredentialRotate authz.Capability = "credential.rotate"
 )
 
 // What the two manager groups add; administrators hold these too.

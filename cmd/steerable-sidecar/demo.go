@@ -91,7 +91,7 @@ func (h *demoHost) play(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, exe, "--quiet-ready", "--log-level", "ERROR") //nolint:gosec // this very program
+	cmd := exec.CommandContext(ctx, exe, "--quiet-ready", "--log-level", "ERROR")
 	cmd.Dir = h.work
 	cmd.Env = append(os.Environ(), "HOME="+h.home, envAuthz+"=", envAuditDir+"="+h.auditDir())
 	cmd.Stderr = h.env.stderr

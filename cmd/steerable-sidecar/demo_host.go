@@ -138,7 +138,7 @@ func (h *demoHost) shell(ctx context.Context, arguments json.RawMessage) any {
 	if err := json.Unmarshal(arguments, &a); err != nil || a.Command == "" {
 		return map[string]any{"success": false, "error": "no command"}
 	}
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", a.Command) //nolint:gosec // the demo's purpose is to run the model's command
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", a.Command)
 	cmd.Dir = h.work
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
