@@ -68,7 +68,7 @@ func (h *Host) runProbe(ctx context.Context, l launcher, backend string, mode po
 	defer cancel()
 	argv := append(append([]string{}, l.argv...), "--json", "--backend", backend)
 	argv = append(append(argv, args...), "--", "true")
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // the launcher's path comes from main, the flags from this package
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = h.opts.Env, scratch, time.Second
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

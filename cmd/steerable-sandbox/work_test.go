@@ -315,6 +315,21 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestCommonDir: a commondir file would give a repository other hooks, and no
+// mount can hold the place of a file that is not there.
+func TestCommonDir(t *testing.T) {
+	rungs(t, func(t *testing.T, u user, backend string) {
+		r := newRig(t, u)
+		must(t, r.shell(u, `git init -q "$ROOT"`))
+		c := call{u: u, backend: backend, dir: r.root, command: "mkdir evil && echo ../evil > .git/commondir && echo written"}
+		_, out, _ := c.do(t)
+		if _, err := os.Lstat(r.root + "/.git/commondir"); err == nil || out != "written\n" {
+			t.Errorf("output %q, and commondir is %v", out, err)
+		}
+		must(t, r.shell(u, `git -C "$ROOT" status`))
+	})
+}
+
 // TestSize keeps the launcher small enough to read and to start.
 func TestSize(t *testing.T) {
 	info, err := os.Stat(program)

@@ -77,7 +77,8 @@ func (l *launch) startBwrap(m machine) (*session, error) {
 // --unshare-user, bwrap run by root makes no user namespace and the command
 // keeps root's powers over the host's mounts.
 func (l *launch) bwrapFlags() []string {
-	flags := []string{"--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+	flags := []string{
+		"--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 		"--cap-drop", "ALL", "--die-with-parent",
 	}
 	if !weakened(policy.DimSignals) {

@@ -108,7 +108,24 @@ func (l *launch) attempt(m machine, r rung) (int, error) {
 		s.abandon()
 		return 0, err
 	}
+	defer removeNewcomers(l.newcomers())
 	return s.serve(l.signals)
+}
+
+// newcomers are files whose creation undermines protected ones.
+func (l *launch) newcomers() []string {
+	if l.policy.Unprotected {
+		return nil
+	}
+	return policy.NewcomersIn(l.policy.Roots, l.policy.GitDirs)
+}
+
+// removeNewcomers removes what the command put there. RemoveAll follows no
+// link, and all of the command's processes are gone.
+func removeNewcomers(paths []string) {
+	for _, path := range paths {
+		_ = os.RemoveAll(path)
+	}
 }
 
 // checkSocket demands that the unix socket of a pinned endpoint exists, so

@@ -31,7 +31,7 @@ const (
 
 // session is a started child and what is needed to serve it.
 type session struct {
-	pid     int // our child: guardian, init of the namespaces, or bwrap
+	pid     int    // our child: guardian, init of the namespaces, or bwrap
 	name    string // the command's, for messages
 	control int    // our end of the control socket, -1 once closed
 	program *spawn.Program

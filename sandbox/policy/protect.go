@@ -130,3 +130,22 @@ func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
+
+// NewcomersIn lists files that git would obey if they were there and that are
+// not there now: nothing can be mounted on them, so they are to be removed when
+// the command that made them has ended. commondir points git at another
+// configuration and other hooks.
+func NewcomersIn(roots, gitDirs []string) []string {
+	var list []string
+	for _, p := range ProtectedPaths(roots, gitDirs) {
+		if !p.Pin {
+			continue
+		}
+		for _, name := range []string{"commondir", "config", "config.worktree"} {
+			if path := filepath.Join(p.Path, name); !exists(path) {
+				list = append(list, path)
+			}
+		}
+	}
+	return list
+}

@@ -24,12 +24,14 @@ func TestAssess(t *testing.T) {
 		"no name":    {"", all, Policy{}, Report{Backend: "none"}},
 		"nothing":    {BackendNative, 0, Policy{}, Report{Backend: "none"}},
 		"no metadata": {
-			BackendLandlock, all &^ DimMetadata, Policy{},
+			BackendLandlock, all &^ DimMetadata,
+			Policy{},
 			Report{Backend: "landlock", Enforcement: Partial, NotEnforced: []string{"metadata"}},
 		},
 		"protect not asked for": {BackendLandlock, all &^ DimProtect, Policy{Roots: []string{dir + "/q"}}, Report{Backend: "landlock", Enforcement: Full}},
 		"protect asked for": {
-			BackendLandlock, all &^ DimProtect, Policy{Roots: []string{dir + "/p"}},
+			BackendLandlock, all &^ DimProtect,
+			Policy{Roots: []string{dir + "/p"}},
 			Report{Backend: "landlock", Enforcement: Partial, NotEnforced: []string{"protect"}},
 		},
 		"protect given up":    {BackendLandlock, all &^ DimProtect, Policy{Roots: []string{dir + "/p"}, Unprotected: true}, Report{Backend: "landlock", Enforcement: Full}},
@@ -37,7 +39,8 @@ func TestAssess(t *testing.T) {
 		"limits asked":        {BackendBwrap, all &^ DimLimits, Policy{Limits: Limits{CPUSeconds: 1}}, Report{Backend: "bwrap", Enforcement: Partial, NotEnforced: []string{"limits"}}},
 		"read deny not asked": {BackendLandlock, all &^ DimReadDeny, Policy{}, Report{Backend: "landlock", Enforcement: Full}},
 		"two": {
-			BackendLandlock, all &^ (DimEgress | DimReadDeny), Policy{ReadDeny: []string{"/x"}, Egress: Egress{Mode: EgressOpen}},
+			BackendLandlock, all &^ (DimEgress | DimReadDeny),
+			Policy{ReadDeny: []string{"/x"}, Egress: Egress{Mode: EgressOpen}},
 			Report{Backend: "landlock", Enforcement: Partial, NotEnforced: []string{"readDeny", "egress"}},
 		},
 	}
