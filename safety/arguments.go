@@ -26,7 +26,7 @@ type arguments struct {
 	rest []word
 	// dashes says that "--" ended the options.
 	dashes bool
-	prog *program
+	prog   *program
 }
 
 // has reports whether one of the options was given.

@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"slices"
 	"strconv"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -36,7 +37,7 @@ func expandBraces(parts []syntax.WordPart) (all [][]syntax.WordPart, ok bool) {
 		brace, isBrace := part.(*syntax.BraceExp)
 		if !isBrace {
 			for i := range all {
-				all[i] = append(all[i][:len(all[i]):len(all[i])], part)
+				all[i] = append(slices.Clip(all[i]), part)
 			}
 			continue
 		}
@@ -48,7 +49,7 @@ func expandBraces(parts []syntax.WordPart) (all [][]syntax.WordPart, ok bool) {
 		var next [][]syntax.WordPart
 		for _, head := range all {
 			for _, tail := range options {
-				next = append(next, append(head[:len(head):len(head)], tail...))
+				next = append(next, append(slices.Clip(head), tail...))
 			}
 		}
 		all = next
@@ -107,5 +108,5 @@ func sequenceValue(v int, numeric bool) string {
 	if numeric {
 		return strconv.Itoa(v)
 	}
-	return string(rune(v))
+	return string([]byte{byte(v & 0xff)})
 }

@@ -119,8 +119,7 @@ func commandCommand(c *call) output {
 	if c.args.has("-v", "-V") || len(c.args.rest) == 0 {
 		return output{dyn: true}
 	}
-	f := c.f
-	f.wrappers = append(f.wrappers[:len(f.wrappers):len(f.wrappers)], "command")
+	f := c.f.wrap("command")
 	return c.a.peel(c.args.rest, f, c.sc)
 }
 
@@ -129,8 +128,7 @@ func execCommand(c *call) output {
 	if len(c.args.rest) == 0 {
 		return output{}
 	}
-	f := c.f
-	f.wrappers = append(f.wrappers[:len(f.wrappers):len(f.wrappers)], "exec")
+	f := c.f.wrap("exec")
 	return c.a.peel(c.args.rest, f, c.sc)
 }
 

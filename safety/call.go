@@ -125,7 +125,7 @@ func (a *analysis) simple(words []word, f frame, sc *scope) output {
 		if done {
 			return out
 		}
-		f.wrappers = append(slices.Clip(f.wrappers), c.name)
+		f = f.wrap(c.name)
 		words = inner
 	}
 }

@@ -80,8 +80,7 @@ func (c *call) subcommandOf() (output, bool) {
 	case "python":
 		i := slices.IndexFunc(c.words, func(w word) bool { return w.text == "-m" })
 		if i > 0 && i+1 < len(c.words) && len(c.args.values("-c")) == 0 {
-			f := c.f
-			f.wrappers = append(f.wrappers[:len(f.wrappers):len(f.wrappers)], "python")
+			f := c.f.wrap("python")
 			return c.a.peel(c.words[i+1:], f, c.sc), true
 		}
 	case "deno":

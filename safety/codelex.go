@@ -96,22 +96,28 @@ func (l *codeLexer) name() {
 		l.pos++
 	}
 	text := l.src[start:l.pos]
-	after := byte(0)
 	if l.pos < len(l.src) {
-		after = l.src[l.pos]
-	}
-	percent := start > 0 && l.src[start-1] == '%'
-	switch {
-	case after == 0:
-	case (text == "qx" || text == "x" && percent) && strings.IndexByte("{([</!|", after) >= 0:
-		l.delimited(after)
-		l.out[len(l.out)-1].tick = true
-		return
-	case (text == "qw" || text == "q" || text == "qq" || (text == "w" || text == "W" || text == "Q") && percent) && strings.IndexByte("{([<", after) >= 0:
-		l.delimited(after)
-		return
+		literal, tick := quotingOperator(text, start > 0 && l.src[start-1] == '%', l.src[l.pos])
+		if literal {
+			l.delimited(l.src[l.pos])
+			l.out[len(l.out)-1].tick = tick
+			return
+		}
 	}
 	l.emit(tokenName, text)
+}
+
+// quotingOperator reports whether a name followed by open starts a string
+// literal of Perl or Ruby, and whether the string is a command. percent says
+// that a percent sign stands before the name.
+func quotingOperator(name string, percent bool, open byte) (literal, tick bool) {
+	switch {
+	case name == "qx" || name == "x" && percent:
+		return strings.IndexByte("{([</!|", open) >= 0, true
+	case name == "qw", name == "q", name == "qq", percent && (name == "w" || name == "W" || name == "Q"):
+		return strings.IndexByte("{([<", open) >= 0, false
+	}
+	return false, false
 }
 
 // delimited consumes text up to the bracket that closes open.

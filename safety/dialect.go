@@ -65,8 +65,7 @@ func checkDialect(p Pattern) error {
 		return nil
 	}
 	e := &PatternError{ID: p.ID, Field: "pattern", Err: ErrPatternSyntax, Hint: err.Error()}
-	var se *syntax.Error
-	if errors.As(err, &se) {
+	if se, ok := errors.AsType[*syntax.Error](err); ok {
 		e.Hint, e.Construct = se.Code.String(), se.Expr
 		e.Offset = max(0, strings.Index(p.Pattern, se.Expr))
 	}

@@ -88,7 +88,7 @@ func writeNumber(b *strings.Builder, s string, skip, digits, base int) int {
 	case base == 16 && digits > 2:
 		b.WriteRune(rune(v)) //nolint:gosec // at most eight hexadecimal digits; invalid runes become U+FFFD
 	default:
-		b.WriteByte(byte(v))
+		b.WriteByte(byte(v & 0xff))
 	}
 	return max(end, 1)
 }

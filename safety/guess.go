@@ -134,8 +134,8 @@ func naiveTarget(text string, fields []string, i int) (string, bool) {
 // closeDocument supplies the missing end of a here-document, which a shell
 // accepts with a warning.
 func closeDocument(src string, err error) (string, bool) {
-	var pe syntax.ParseError
-	if !errors.As(err, &pe) {
+	pe, ok := errors.AsType[syntax.ParseError](err)
+	if !ok {
 		return "", false
 	}
 	_, rest, ok := strings.Cut(pe.Text, "unclosed here-document `")

@@ -143,8 +143,7 @@ func envCommand(c *call) output {
 		out.mark(taintSecret, "")
 		return out
 	}
-	f := c.f
-	f.wrappers = append(f.wrappers[:len(f.wrappers):len(f.wrappers)], "env")
+	f := c.f.wrap("env")
 	return c.a.peel(rest, f, c.sc)
 }
 

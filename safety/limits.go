@@ -32,3 +32,7 @@ const (
 	// maxItems bounds the values of a loop variable that are tried one by one.
 	maxItems = 8
 )
+
+// offset32 narrows an offset, index or count. All of them are bounded by the
+// limits above, far below what an int32 holds.
+func offset32(n int) int32 { return int32(n) } //nolint:gosec // bounded by the limits above

@@ -28,30 +28,30 @@ type literal struct {
 // that re matches; nil when there are no such literals. They are ASCII and at
 // least two bytes long.
 func requiredLiterals(re *syntax.Regexp) []literal {
-	switch re.Op {
-	case syntax.OpLiteral:
+	switch op := re.Op; {
+	case op == syntax.OpLiteral:
 		return literalSet(re)
-	case syntax.OpCapture, syntax.OpPlus:
+	case op == syntax.OpCapture, op == syntax.OpPlus, op == syntax.OpRepeat && re.Min > 0:
 		return requiredLiterals(re.Sub[0])
-	case syntax.OpRepeat:
-		if re.Min > 0 {
-			return requiredLiterals(re.Sub[0])
-		}
-	case syntax.OpConcat:
+	case op == syntax.OpConcat:
 		return concatLiterals(re.Sub)
-	case syntax.OpAlternate:
-		var union []literal
-		for _, sub := range re.Sub {
-			set := requiredLiterals(sub)
-			if set == nil || len(union)+len(set) > maxLiterals {
-				return nil
-			}
-			union = append(union, set...)
-		}
-		return union
-	default:
+	case op == syntax.OpAlternate:
+		return unionLiterals(re.Sub)
 	}
 	return nil
+}
+
+// unionLiterals joins the sets of all branches of an alternation.
+func unionLiterals(subs []*syntax.Regexp) []literal {
+	var union []literal
+	for _, sub := range subs {
+		set := requiredLiterals(sub)
+		if set == nil || len(union)+len(set) > maxLiterals {
+			return nil
+		}
+		union = append(union, set...)
+	}
+	return union
 }
 
 // concatLiterals chooses the best set among the parts of a concatenation. A set
@@ -80,23 +80,20 @@ func concatLiterals(subs []*syntax.Regexp) []literal {
 
 // isBoundary reports whether what matches re cannot start with a word character.
 func isBoundary(re *syntax.Regexp) bool {
-	switch re.Op {
-	case syntax.OpWordBoundary:
-		return true
-	case syntax.OpPlus:
+	if re.Op == syntax.OpPlus {
 		return isBoundary(re.Sub[0])
-	case syntax.OpCharClass:
-		for i := 0; i+1 < len(re.Rune); i += 2 {
-			for _, span := range [][2]rune{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}} {
-				if re.Rune[i] <= span[1] && re.Rune[i+1] >= span[0] {
-					return false
-				}
+	}
+	if re.Op != syntax.OpCharClass {
+		return re.Op == syntax.OpWordBoundary
+	}
+	for i := 0; i+1 < len(re.Rune); i += 2 {
+		for _, span := range [][2]rune{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}} {
+			if re.Rune[i] <= span[1] && re.Rune[i+1] >= span[0] {
+				return false
 			}
 		}
-		return true
-	default:
-		return false
 	}
+	return true
 }
 
 // isWordByte reports whether c is a word character of package regexp.
@@ -125,21 +122,15 @@ func prefixed(lit, alt *syntax.Regexp) *syntax.Regexp {
 // literalSet makes a set of a literal node.
 func literalSet(re *syntax.Regexp) []literal {
 	fold := re.Flags&syntax.FoldCase != 0
-	var b strings.Builder
-	for _, r := range re.Rune {
-		switch {
-		case r >= 0x80:
-			return nil
-		case fold:
-			b.WriteByte(foldByte(byte(r)))
-		default:
-			b.WriteByte(byte(r))
-		}
+	text := string(re.Rune)
+	if fold {
+		text = strings.ToLower(text)
 	}
-	if b.Len() < 2 {
+	// Letters beyond ASCII have folds that the scan does not know.
+	if len(text) < 2 || strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 }) {
 		return nil
 	}
-	return []literal{{text: b.String(), fold: fold}}
+	return []literal{{text: text, fold: fold}}
 }
 
 // better reports whether set is a stronger requirement than best.

@@ -37,8 +37,8 @@ func printHandlers() map[string]handler {
 		"xz": decompressOutput, "unxz": decompressOutput, "xzcat": decompressOutput,
 		"zstd": decompressOutput, "unzstd": decompressOutput, "zstdcat": decompressOutput,
 		"uudecode": decompressOutput, "uncompress": decompressOutput, "lz4": decompressOutput,
-		"ls":       listOutput,
-		"wc":       numberOutput, "sha256sum": numberOutput, "shasum": numberOutput, "md5sum": numberOutput, "sha1sum": numberOutput,
+		"ls": listOutput,
+		"wc": numberOutput, "sha256sum": numberOutput, "shasum": numberOutput, "md5sum": numberOutput, "sha1sum": numberOutput,
 		"printenv": environmentOutput,
 		"history":  passOn, "fc": passOn,
 		"seq": passOn, "yes": echoOutput,
@@ -255,9 +255,10 @@ func expandSet(set string) string {
 	var b strings.Builder
 	for i := 0; i < len(set); i++ {
 		if i+2 < len(set) && set[i+1] == '-' && set[i] <= set[i+2] {
-			for c := int(set[i]); c <= int(set[i+2]); c++ {
-				b.WriteByte(byte(c))
+			for c := set[i]; c < set[i+2]; c++ {
+				b.WriteByte(c)
 			}
+			b.WriteByte(set[i+2])
 			i += 2
 			continue
 		}

@@ -24,7 +24,7 @@ func (a *analysis) param(p *syntax.ParamExp, f frame, sc *scope) []word {
 			return []word{{text: "$" + name, dyn: true}}
 		}
 	case p.Exp != nil:
-		return a.paramExpansion(p, name, v, known, f, sc)
+		return a.paramExpansion(p, v, known, f, sc)
 	}
 	if !known {
 		return []word{{text: "$" + name, dyn: true}}
@@ -79,41 +79,53 @@ func (a *analysis) paramValue(p *syntax.ParamExp, name string, sc *scope) (value
 }
 
 // paramExpansion handles the operators of ${x…}.
-func (a *analysis) paramExpansion(p *syntax.ParamExp, name string, v value, known bool, f frame, sc *scope) []word {
+func (a *analysis) paramExpansion(p *syntax.ParamExp, v value, known bool, f frame, sc *scope) []word {
+	name := paramName(p)
 	arg := a.joined(p.Exp.Word, f, sc)
-	set := known && v.text() != ""
-	unresolved := []word{{text: "$" + name, dyn: true}}
-	switch p.Exp.Op {
-	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
+	switch op := p.Exp.Op; {
+	case op == syntax.AlternateUnset, op == syntax.AlternateUnsetOrNull:
 		// Whether the variable is set is not known; the text may appear.
 		return []word{arg}
-	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull:
-		if !set {
-			return []word{arg}
-		}
-	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
-		if !set {
+	case isDefaultOp(op) && (!known || v.text() == ""):
+		if op == syntax.AssignUnset || op == syntax.AssignUnsetOrNull {
 			sc.set(name, value{fields: []word{arg}})
-			return []word{arg}
 		}
-	case syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix:
-		if known {
-			return mapFields(v, func(s string) string { return trimParam(s, arg.text, p.Exp.Op) })
-		}
-	case syntax.UpperAll, syntax.UpperFirst, syntax.LowerAll, syntax.LowerFirst:
-		if known {
-			return mapFields(v, func(s string) string { return caseParam(s, p.Exp.Op) })
-		}
-	case syntax.OtherParamOps:
-		if known && arg.text == "E" {
+		return []word{arg}
+	case !known:
+		return []word{{text: "$" + name, dyn: true}}
+	case op == syntax.OtherParamOps:
+		if arg.text == "E" {
 			return mapFields(v, func(s string) string { return decodeEscapes(s, escapesANSI) })
 		}
 	default:
+		return mapFields(v, func(s string) string { return changeParam(s, arg.text, op) })
 	}
-	if known {
-		return v.fields
+	return v.fields
+}
+
+// isDefaultOp recognises the operators that give a value to an unset variable.
+func isDefaultOp(op syntax.ParExpOperator) bool {
+	return op == syntax.DefaultUnset || op == syntax.DefaultUnsetOrNull || op == syntax.AssignUnset || op == syntax.AssignUnsetOrNull
+}
+
+// changeParam applies the operators that trim a value or change its case. Others
+// leave it as it is.
+func changeParam(s, arg string, op syntax.ParExpOperator) string {
+	switch {
+	case s == "":
+		return s
+	case op == syntax.UpperAll:
+		return strings.ToUpper(s)
+	case op == syntax.LowerAll:
+		return strings.ToLower(s)
+	case op == syntax.UpperFirst:
+		return strings.ToUpper(s[:1]) + s[1:]
+	case op == syntax.LowerFirst:
+		return strings.ToLower(s[:1]) + s[1:]
+	case op == syntax.RemSmallPrefix, op == syntax.RemLargePrefix, op == syntax.RemSmallSuffix, op == syntax.RemLargeSuffix:
+		return trimParam(s, arg, op)
 	}
-	return unresolved
+	return s
 }
 
 // mapFields changes the text of every field.
@@ -126,25 +138,6 @@ func mapFields(v value, change func(string) string) []word {
 	return out
 }
 
-// caseParam changes letter case.
-func caseParam(s string, op syntax.ParExpOperator) string {
-	if s == "" {
-		return s
-	}
-	switch op {
-	case syntax.UpperAll:
-		return strings.ToUpper(s)
-	case syntax.LowerAll:
-		return strings.ToLower(s)
-	case syntax.UpperFirst:
-		return strings.ToUpper(s[:1]) + s[1:]
-	case syntax.LowerFirst:
-		return strings.ToLower(s[:1]) + s[1:]
-	default:
-		return s
-	}
-}
-
 // trimParam removes a prefix or suffix that matches a pattern.
 func trimParam(s, pattern string, op syntax.ParExpOperator) string {
 	if len(s) > maxTrim {
@@ -155,15 +148,12 @@ func trimParam(s, pattern string, op syntax.ParExpOperator) string {
 		if op == syntax.RemLargePrefix || op == syntax.RemLargeSuffix {
 			n = len(s) - i
 		}
-		switch op {
-		case syntax.RemSmallPrefix, syntax.RemLargePrefix:
+		if op == syntax.RemSmallPrefix || op == syntax.RemLargePrefix {
 			if globMatch(pattern, s[:n]) {
 				return s[n:]
 			}
-		default:
-			if globMatch(pattern, s[len(s)-n:]) {
-				return s[:len(s)-n]
-			}
+		} else if globMatch(pattern, s[len(s)-n:]) {
+			return s[:len(s)-n]
 		}
 	}
 	return s

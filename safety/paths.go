@@ -28,6 +28,12 @@ const (
 	classNull   pathClass = "null"   // sinks and terminals
 )
 
+// matters reports whether a file of the class is outside what a project may
+// change at will.
+func (c pathClass) matters() bool {
+	return c != classNone && c != classNull && c != classTmp && c != classCwd && c != classEnv
+}
+
 // joinPath resolves p against the working directory cwd. Home directories are
 // kept as "~": they are cleaned as if they were at the root, except that their
 // parent is /home.

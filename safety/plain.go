@@ -101,7 +101,7 @@ func plainWord(src string, i int) (word, int) {
 		}
 	}
 	w.text = src[i:end]
-	w.start, w.end = int32(i), int32(end) //nolint:gosec // lines are at most MaxLine long
+	w.start, w.end = offset32(i), offset32(end)
 	if quoted {
 		w.text = unquotePlain(w.text)
 	}

@@ -141,4 +141,3 @@ func (m *Matcher) Parses(cmd string) bool {
 func no(reason Reason, detail string) PrefixMatch {
 	return PrefixMatch{Reason: reason, Detail: detail}
 }
-

@@ -66,26 +66,20 @@ func (a *allowWalk) stmt(st *syntax.Stmt) PrefixMatch {
 
 // redirect accepts what neither writes a file nor reads one that matters.
 func (a *allowWalk) redirect(r *syntax.Redirect) PrefixMatch {
-	word, ok := a.literal(r.Word, false)
-	switch r.Op {
-	case syntax.Hdoc, syntax.DashHdoc:
+	if r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc {
 		if r.Hdoc == nil || isQuotedDelimiter(r.Word) || isPlainDocument(r.Hdoc) {
 			return PrefixMatch{Matches: true}
 		}
 		return no(ReasonExpansion, "here-document")
-	case syntax.WordHdoc:
-		if ok {
-			return PrefixMatch{Matches: true}
-		}
-		return no(ReasonExpansion, "here-string")
-	case syntax.DplOut, syntax.DplIn:
-		if ok && (word.text == "-" || word.text != "" && strings.Trim(word.text, "0123456789-") == "") {
-			return PrefixMatch{Matches: true}
-		}
-	default:
-		if ok && word.text == "/dev/null" {
-			return PrefixMatch{Matches: true}
-		}
+	}
+	word, ok := a.literal(r.Word, false)
+	if !ok {
+		return no(ReasonExpansion, word.text)
+	}
+	duplicates := r.Op == syntax.DplOut || r.Op == syntax.DplIn
+	descriptor := word.text != "" && strings.Trim(word.text, "0123456789-") == ""
+	if r.Op == syntax.WordHdoc || duplicates && descriptor || !duplicates && word.text == "/dev/null" {
+		return PrefixMatch{Matches: true}
 	}
 	return no(ReasonRedirect, word.text)
 }

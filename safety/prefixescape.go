@@ -91,29 +91,32 @@ func (m *Matcher) rows(name string, args *arguments) []*escapeRow {
 // wrapped handles programs whose operand is a command. The inner command must
 // be part of the prefix, and its own options are checked too.
 func (m *Matcher) wrapped(name string, words []word, covered int) PrefixMatch {
-	e := m.engine()
-	args := e.arguments(name, words)
+	args := m.engine().arguments(name, words)
 	row := m.options()[name]
+	wrapper := row != nil && row.Wrapper
 	if len(args.rest) == 0 {
-		if p := e.program(name); row != nil && row.Wrapper || p != nil && p.Wrap && name != "docker" && name != "kubectl" {
-			if covered < len(words) || row != nil && row.Wrapper {
-				return no(ReasonWrapper, name)
-			}
+		if wrapper || m.isPlainWrapper(name) && covered < len(words) {
+			return no(ReasonWrapper, name)
 		}
 		return m.module(name, words, covered)
 	}
 	start := len(words) - len(args.rest)
-	switch {
-	case args.prog.Shell:
-		// The rest is a script on another host or terminal; the prefix has
-		// approved the place, not what is run there.
-		return no(ReasonWrapper, name)
-	case start >= covered:
-		return no(ReasonWrapper, name)
-	case row != nil && row.Wrapper && slices.ContainsFunc(words[:start], func(w word) bool { return strings.HasPrefix(w.text, "-I") || strings.HasPrefix(w.text, "-i") }):
+	// The rest of ssh and the like is a script for another place; a prefix
+	// approves the place, not what is run there. xargs -I puts its input
+	// anywhere, into the program's name even.
+	placeholder := wrapper && slices.ContainsFunc(words[:start], func(w word) bool {
+		return strings.HasPrefix(w.text, "-I") || strings.HasPrefix(w.text, "-i")
+	})
+	if args.prog.Shell || start >= covered || placeholder {
 		return no(ReasonWrapper, name)
 	}
 	return m.escapes(args.rest, covered-start)
+}
+
+// isPlainWrapper recognises programs that do nothing but run another.
+func (m *Matcher) isPlainWrapper(name string) bool {
+	p := m.engine().program(name)
+	return p != nil && p.Wrap && p.Subs == 0
 }
 
 // module checks `python -m pytest` by the row of pytest.
@@ -124,56 +127,53 @@ func (m *Matcher) module(name string, words []word, covered int) PrefixMatch {
 	return m.escapes(words[2:], covered-2)
 }
 
+// rowCheck is the state of checking words against a row.
+type rowCheck struct {
+	row *escapeRow
+	// subs are the subcommand words still to come, operands those seen.
+	subs, operands int
+	// value says that the next word is the value of an option, dashes that the
+	// options have ended.
+	value, dashes bool
+}
+
 // check tests the words from covered on against a row.
 func (r *escapeRow) check(words []word, covered int, args *arguments) PrefixMatch {
 	if r.Always != "" {
 		return no(ReasonOption, args.command()+": "+r.Always)
 	}
-	operands, subs := 0, len(args.subs)
-	value := false
+	c := rowCheck{row: r, subs: len(args.subs)}
 	for i, w := range words[1:] {
-		text := w.text
-		option := len(text) > 1 && text[0] == '-'
-		inside := i+1 < covered
-		if value {
-			value = false
-			continue
+		refused, stop := c.word(w.text)
+		if refused && i+1 >= covered {
+			return no(ReasonOption, w.text)
 		}
-		value = option && len(text) == 2 && strings.IndexByte(r.Values, text[1]) >= 0
-		switch {
-		case text == "--" && !r.Single:
-			return r.operandsFrom(words, i+2, covered, operands, args)
-		case option && inside:
-		case option:
-			if subs > 0 && r.refusedBefore(text) || r.refuses(text) {
-				return no(ReasonOption, text)
-			}
-		default:
-			if subs > 0 {
-				subs--
-			} else {
-				operands++
-			}
-			if r.Until {
-				return r.special(words, covered, args)
-			}
-			if r.refusesOperand(text, operands) && !inside {
-				return no(ReasonOption, text)
-			}
+		if stop {
+			break
 		}
 	}
 	return r.special(words, covered, args)
 }
 
-// operandsFrom checks the words after "--".
-func (r *escapeRow) operandsFrom(words []word, from, covered, operands int, args *arguments) PrefixMatch {
-	for i := from; i < len(words); i++ {
-		operands++
-		if r.refusesOperand(words[i].text, operands) && i >= covered {
-			return no(ReasonOption, words[i].text)
-		}
+// word tests one word. stop says that what follows belongs to another program.
+func (c *rowCheck) word(text string) (refused, stop bool) {
+	r := c.row
+	switch option := len(text) > 1 && text[0] == '-' && !c.dashes; {
+	case c.value:
+		c.value = false
+		return false, false
+	case text == "--" && !r.Single && !c.dashes:
+		c.dashes = true
+		return false, false
+	case option:
+		c.value = len(text) == 2 && strings.IndexByte(r.Values, text[1]) >= 0
+		return c.subs > 0 && r.refusedBefore(text) || r.refuses(text), false
+	case c.subs > 0:
+		c.subs--
+	default:
+		c.operands++
 	}
-	return r.special(words, covered, args)
+	return !r.Until && r.refusesOperand(text, c.operands), r.Until
 }
 
 // refusesOperand reports whether an operand writes or runs something.

@@ -9,7 +9,7 @@ import (
 // their own.
 func (r *escapeRow) special(words []word, covered int, args *arguments) PrefixMatch {
 	rest := words[min(covered, len(words)):]
-	bad := false
+	var bad bool
 	switch r.Special {
 	case "sed":
 		bad = sedEscapes(args)
@@ -17,31 +17,36 @@ func (r *escapeRow) special(words []word, covered int, args *arguments) PrefixMa
 		bad = awkEscapes(args)
 	case "tar":
 		bad = tarEscapes(words)
-	case "make":
-		bad = slices.ContainsFunc(rest, func(w word) bool { return makeEscapes(w.text) })
 	case "ssh":
 		bad = len(args.operands) == 0
-	case "go":
-		bad = slices.ContainsFunc(rest, func(w word) bool { return strings.HasPrefix(strings.TrimLeft(w.text, "-"), "coverprofile=/") })
-	case "sqlite":
-		bad = slices.ContainsFunc(rest, func(w word) bool { return sqlEscapes(w.text) })
+	default:
+		bad = slices.ContainsFunc(rest, func(w word) bool { return wordEscapes(r.Special, w.text) })
+	}
+	if bad {
+		return no(ReasonOption, args.name)
+	}
+	return PrefixMatch{}
+}
+
+// wordEscapes runs the checks that look at one word.
+func wordEscapes(check, text string) bool {
+	switch check {
+	case "make":
+		return makeEscapes(text)
+	case "go": // profiles of the tests themselves stay in the project
+		return strings.HasPrefix(strings.TrimLeft(text, "-"), "coverprofile=/")
 	case "sql":
-		bad = slices.ContainsFunc(rest, func(w word) bool { return sqlEscapes(w.text) })
-	case "curl":
-		bad = slices.ContainsFunc(rest, func(w word) bool { return strings.Contains(w.text, "@") && !strings.Contains(w.text, "://") || strings.HasPrefix(w.text, "file:") })
-	case "wget":
-		bad = false
+		return sqlEscapes(text)
+	case "curl": // @file is sent, file: reads
+		return strings.Contains(text, "@") && !strings.Contains(text, "://") || strings.HasPrefix(text, "file:")
 	case "date":
-		bad = slices.ContainsFunc(args.operands, func(w word) bool { return !strings.HasPrefix(w.text, "+") })
+		return text != "" && text[0] != '+' && text[0] != '-'
 	case "builtin":
 		// The shell evaluates array subscripts in these, substitutions
 		// included, even when they were quoted.
-		bad = slices.ContainsFunc(rest, func(w word) bool { return strings.ContainsAny(w.text, "`") || strings.Contains(w.text, "$(") })
+		return strings.Contains(text, "`") || strings.Contains(text, "$(")
 	}
-	if bad {
-		return no(ReasonOption, args.name+" "+r.Special)
-	}
-	return PrefixMatch{}
+	return false
 }
 
 // sedEscapes reports whether a sed command runs commands, writes files or reads

@@ -18,23 +18,35 @@ type target struct {
 func (a *analysis) redirect(redirs []*syntax.Redirect, f *frame, sc *scope) []target {
 	var targets []target
 	for _, r := range redirs {
-		switch r.Op {
-		case syntax.Hdoc, syntax.DashHdoc:
-			if r.Hdoc != nil {
-				f.stdin = a.document(r, *f, sc)
-			}
-		case syntax.WordHdoc:
-			w := a.joined(r.Word, *f, sc)
-			f.stdin = &output{text: w.text + "\n", dyn: w.dyn, taint: w.taint, source: w.source}
-		case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn:
+		if in := a.inlineInput(r, *f, sc); in != nil {
+			f.stdin = in
+			continue
+		}
+		if r.Op == syntax.RdrIn || r.Op == syntax.RdrInOut || r.Op == syntax.DplIn {
 			a.redirectIn(r, f, sc)
-		default:
-			if t, ok := a.redirectOut(r, f, sc); ok {
-				targets = append(targets, t)
-			}
+			continue
+		}
+		if t, ok := a.redirectOut(r, f, sc); ok {
+			targets = append(targets, t)
 		}
 	}
 	return targets
+}
+
+// inlineInput is the text of a here-document or here-string, nil for other
+// redirections.
+func (a *analysis) inlineInput(r *syntax.Redirect, f frame, sc *scope) *output {
+	if r.Op == syntax.WordHdoc {
+		w := a.joined(r.Word, f, sc)
+		return &output{text: w.text + "\n", dyn: w.dyn, taint: w.taint, source: w.source}
+	}
+	if r.Op != syntax.Hdoc && r.Op != syntax.DashHdoc {
+		return nil
+	}
+	if r.Hdoc == nil {
+		return &output{}
+	}
+	return a.document(r, f, sc)
 }
 
 // document expands a here-document. With a quoted delimiter the body is literal.
@@ -123,10 +135,8 @@ func isNetDevice(p string) bool {
 // writes reports that a file is written, if it matters.
 func (a *analysis) writes(w word, kind ViewKind, f frame, sc *scope) {
 	class, clean := a.e.classify(w.text, sc.cwd)
-	switch class {
-	case classNone, classNull, classTmp, classCwd, classEnv:
+	if !class.matters() {
 		return
-	default:
 	}
 	var b strings.Builder
 	b.WriteString("write: <" + string(class) + ">")
@@ -136,14 +146,8 @@ func (a *analysis) writes(w word, kind ViewKind, f frame, sc *scope) {
 
 // isSecret reports whether a path holds something that must not be sent out.
 func (a *analysis) isSecret(p string, sc *scope) bool {
-	switch class, clean := a.e.classify(p, sc.cwd); class {
-	case classSecret, classEnv:
-		return true
-	case classAcct:
-		return clean == "/etc/passwd" || clean == "/etc/sudoers"
-	default:
-		return false
-	}
+	class, clean := a.e.classify(p, sc.cwd)
+	return class == classSecret || class == classEnv || class == classAcct && (clean == "/etc/passwd" || clean == "/etc/sudoers")
 }
 
 // executes reports that an interpreter runs text that came over the network or

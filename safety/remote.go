@@ -33,8 +33,7 @@ func sshCommand(c *call) output {
 		}
 		return output{dyn: true}
 	}
-	f := c.f.inner()
-	f.wrappers = append(f.wrappers[:len(f.wrappers):len(f.wrappers)], "ssh")
+	f := c.f.inner().wrap("ssh")
 	out := c.a.script(joinWords(c.args.rest), f, newScope())
 	out.dyn = true
 	return out

@@ -24,7 +24,7 @@ type rule struct {
 func newRule(p Pattern, builtin bool) *rule {
 	return &rule{
 		Pattern: p, builtin: builtin,
-		expr:     sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(p.expression()) }),
+		expr: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(p.expression()) }),
 		literals: sync.OnceValue(func() []literal {
 			re, err := syntax.Parse(p.expression(), syntax.Perl)
 			if err != nil {
@@ -56,7 +56,7 @@ func newRawIndex(rules []*rule) *rawIndex {
 		x.count++
 		literals[i] = r.literals()
 		if literals[i] == nil {
-			x.always = append(x.always, int32(i)) //nolint:gosec // at most MaxRules
+			x.always = append(x.always, offset32(i))
 		}
 	}
 	x.scan = newScanner(literals)

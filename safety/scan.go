@@ -24,7 +24,7 @@ func newScanner(literals [][]literal) *scanner {
 	s.addState()
 	for owner, set := range literals {
 		for _, lit := range set {
-			s.insert(lit, int32(owner)) //nolint:gosec // at most MaxRules owners
+			s.insert(lit, offset32(owner))
 		}
 	}
 	s.link()
@@ -39,7 +39,7 @@ func (s *scanner) addState() int32 {
 	}
 	s.next = append(s.next, row...)
 	s.out = append(s.out, nil)
-	return int32(len(s.out) - 1) //nolint:gosec // bounded by MaxRules*MaxPattern
+	return offset32(len(s.out) - 1)
 }
 
 // insert adds one literal to the trie.
@@ -54,7 +54,7 @@ func (s *scanner) insert(lit literal, owner int32) {
 		}
 		state = s.next[at]
 	}
-	s.out[state] = append(s.out[state], scanHit{owner: owner, length: int32(len(text)), before: lit.before, after: lit.after}) //nolint:gosec // at most MaxPattern
+	s.out[state] = append(s.out[state], scanHit{owner: owner, length: offset32(len(text)), before: lit.before, after: lit.after})
 }
 
 // link turns the trie into an automaton, breadth first.

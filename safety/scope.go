@@ -54,11 +54,6 @@ func (sc *scope) set(name string, v value) {
 	sc.vars[name] = v
 }
 
-// setText assigns a literal to a variable.
-func (sc *scope) setText(name, text string) {
-	sc.set(name, value{fields: []word{{text: text}}})
-}
-
 // lookup returns the value of a parameter, if it is known.
 func (sc *scope) lookup(name string) (value, bool) {
 	if v, ok := sc.vars[name]; ok {

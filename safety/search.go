@@ -86,13 +86,11 @@ func (fc *findCall) found(a *analysis, sc *scope) []word {
 	for i, w := range fc.paths {
 		out[i] = w
 		class, _ := a.e.classify(w.text, sc.cwd)
-		switch class {
-		case classNone, classCwd, classVar, classTmp, classEnv:
-			if fc.filtered {
-				out[i].text = strings.TrimSuffix(w.text, "/") + "/{}"
-			}
-		default:
+		switch {
+		case class.matters() && class != classVar:
 			out[i].text = strings.TrimSuffix(w.text, "/") + "/**"
+		case fc.filtered:
+			out[i].text = strings.TrimSuffix(w.text, "/") + "/{}"
 		}
 	}
 	return out
@@ -129,8 +127,7 @@ func (c *call) runPerItem(inner []word, placeholder string, items []word) {
 	if len(inner) == 0 {
 		return
 	}
-	f := c.f
-	f.wrappers = append(f.wrappers[:len(f.wrappers):len(f.wrappers)], c.name)
+	f := c.f.wrap(c.name)
 	c.a.peel(substitute(inner, placeholder, items), f, c.sc)
 }
 
@@ -191,7 +188,7 @@ func xargsCommand(c *call) output {
 			items = append(items, word{text: item, taint: in.taint, source: in.source})
 		}
 	} else {
-		for _, item := range strings.Fields(in.text) {
+		for item := range strings.FieldsSeq(in.text) {
 			items = append(items, word{text: strings.Trim(item, `"'`), taint: in.taint, source: in.source})
 		}
 	}
@@ -210,8 +207,7 @@ func xargsCommand(c *call) output {
 	if c.args.has("-i", "--replace") && placeholder == "" {
 		placeholder = "{}"
 	}
-	f := c.f
-	f.wrappers = append(f.wrappers[:len(f.wrappers):len(f.wrappers)], "xargs")
+	f := c.f.wrap("xargs")
 	f.stdin = nil
 	if placeholder != "" {
 		return c.a.peel(substitute(inner, placeholder, items), f, c.sc)
@@ -229,7 +225,7 @@ func parallelCommand(c *call) output {
 	} else {
 		in := c.input()
 		items = append(items, in.operands...)
-		for _, item := range strings.Fields(in.text) {
+		for item := range strings.FieldsSeq(in.text) {
 			items = append(items, word{text: item, taint: in.taint, source: in.source})
 		}
 	}

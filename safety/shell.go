@@ -2,6 +2,7 @@ package safety
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -74,6 +75,12 @@ func (f frame) at(start, end int) frame {
 	if !f.fixed {
 		f.start, f.end = start, end
 	}
+	return f
+}
+
+// wrap is the frame of a command behind one more wrapper.
+func (f frame) wrap(name string) frame {
+	f.wrappers = append(slices.Clip(f.wrappers), name)
 	return f
 }
 
@@ -164,7 +171,7 @@ func (a *analysis) stmt(st *syntax.Stmt, f frame, sc *scope) output {
 	if st == nil || a.stopped {
 		return output{}
 	}
-	f = f.at(int(st.Pos().Offset()), int(st.End().Offset())) //nolint:gosec // lines are at most MaxLine long
+	f = f.at(int(st.Pos().Offset()), int(st.End().Offset()))
 	if !a.step(f) {
 		return output{}
 	}
@@ -260,11 +267,11 @@ func (a *analysis) pipeline(c *syntax.BinaryCmd, f frame, sc *scope) output {
 		left = next.X
 	}
 	out := a.stmt(left, f, sc)
-	for i := len(stages) - 1; i >= 0; i-- {
+	for _, stage := range slices.Backward(stages) {
 		in := out
 		g := f
 		g.stdin = &in
-		out = a.stmt(stages[i], g, sc)
+		out = a.stmt(stage, g, sc)
 	}
 	return out
 }
@@ -327,10 +334,8 @@ func (e *engine) parse(src string) (*syntax.File, error) {
 
 // errorOffset is where a parse error is, or -1.
 func errorOffset(err error) int {
-	var pe syntax.ParseError
-	if errors.As(err, &pe) && pe.Pos.IsValid() {
-		return int(pe.Pos.Offset()) //nolint:gosec // lines are at most MaxLine long
+	if pe, ok := errors.AsType[syntax.ParseError](err); ok && pe.Pos.IsValid() {
+		return int(pe.Pos.Offset())
 	}
 	return -1
 }
-

@@ -19,6 +19,20 @@ func gitCommand(c *call) output {
 		key, val, _ := strings.Cut(w.text, "=")
 		c.gitSetting(key, val)
 	}
+	c.gitSubcommand()
+	for _, w := range c.args.values("-x", "--exec", "--extcmd", "--upload-pack", "--receive-pack", "-O", "--open-files-in-pager") {
+		c.runScript(w)
+	}
+	if c.args.sub() == "clone" {
+		for _, w := range c.args.values("-u") {
+			c.runScript(w)
+		}
+	}
+	return output{dyn: true, program: "git"}
+}
+
+// gitSubcommand follows the operands of subcommands that run something.
+func (c *call) gitSubcommand() {
 	ops := c.args.operands
 	switch c.args.command() {
 	case "git config":
@@ -28,7 +42,7 @@ func gitCommand(c *call) output {
 	case "git submodule foreach":
 		c.a.script(joinWords(ops), c.f.inner(), c.sc.fork())
 	case "git bisect run":
-		return c.a.peel(append(slices.Clone(ops), c.gitOptionWords()...), c.f, c.sc)
+		c.a.peel(append(slices.Clone(ops), c.gitOptionWords()...), c.f, c.sc)
 	case "git filter-branch":
 		for _, o := range c.args.opts {
 			if o.has && strings.HasSuffix(o.name, "-filter") {
@@ -42,15 +56,6 @@ func gitCommand(c *call) output {
 			}
 		}
 	}
-	for _, w := range c.args.values("-x", "--exec", "--extcmd", "--upload-pack", "--receive-pack", "-O", "--open-files-in-pager") {
-		c.runScript(w)
-	}
-	if c.args.sub() == "clone" {
-		for _, w := range c.args.values("-u") {
-			c.runScript(w)
-		}
-	}
-	return output{dyn: true, program: "git"}
 }
 
 // gitOptionWords gives back the options that git bisect run passes on.
@@ -169,8 +174,7 @@ func gpgCommand(c *call) output {
 // kubectlCommand: exec and run wrap a command, get may print secrets.
 func kubectlCommand(c *call) output {
 	if len(c.args.rest) > 0 {
-		f := c.f
-		f.wrappers = append(f.wrappers[:len(f.wrappers):len(f.wrappers)], "kubectl")
+		f := c.f.wrap("kubectl")
 		return c.a.peel(c.args.rest, f, c.sc)
 	}
 	out := passOn(c)

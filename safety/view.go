@@ -166,25 +166,24 @@ type wordSet struct {
 
 // extend appends what re can match to every open word.
 func (w *wordSet) extend(re *syntax.Regexp) bool {
-	switch re.Op {
-	case syntax.OpLiteral:
+	switch op := re.Op; {
+	case op == syntax.OpLiteral:
 		for _, r := range re.Rune {
 			w.appendRune(r, re.Flags&syntax.FoldCase != 0)
 		}
-	case syntax.OpCharClass:
+	case op == syntax.OpCharClass:
 		return w.extendClass(re)
-	case syntax.OpCapture, syntax.OpConcat:
+	case op == syntax.OpCapture, op == syntax.OpConcat:
 		for _, sub := range re.Sub {
 			if !w.extend(sub) {
 				return false
 			}
 		}
-	case syntax.OpAlternate:
+	case op == syntax.OpAlternate:
 		return w.branch(re.Sub)
-	case syntax.OpQuest:
+	case op == syntax.OpQuest:
 		return w.branch([]*syntax.Regexp{re.Sub[0], {Op: syntax.OpEmptyMatch}})
-	case syntax.OpEmptyMatch:
-	default:
+	case op != syntax.OpEmptyMatch:
 		return len(w.open) == 0
 	}
 	return len(w.open)+len(w.done) <= maxLiterals*4

@@ -89,28 +89,33 @@ func (t *winTables) winArguments(name string, words []word) *arguments {
 		}
 	}
 	for i := 1; i < len(words); i++ {
-		w := words[i]
-		text := strings.ToLower(w.text)
+		text := strings.ToLower(words[i].text)
 		switch {
-		case len(text) > 1 && text[0] == '-' && !isCmdlet(name) && t.params[name] == nil:
-			g.opts = append(g.opts, option{name: text})
+		case len(text) > 1 && text[0] == '-' && (isCmdlet(name) || t.params[name] != nil):
+			i = t.param(g, words, i)
 		case len(text) > 1 && text[0] == '-':
-			i = t.param(g, name, words, i)
+			g.opts = append(g.opts, option{name: text})
 		case len(text) > 1 && text[0] == '/' && !isCmdlet(name):
 			t.switches(g, text)
-		case isCmdlet(name) && strings.Contains(w.text, ","):
-			for part := range strings.SplitSeq(w.text, ",") {
-				if part != "" {
-					p := w
-					p.text = part
-					g.operands = append(g.operands, p)
-				}
-			}
+		case isCmdlet(name):
+			g.operands = appendList(g.operands, words[i])
 		default:
-			t.operand(g, w)
+			t.operand(g, words[i])
 		}
 	}
 	return g
+}
+
+// appendList appends the elements of a comma-separated list.
+func appendList(list []word, w word) []word {
+	for part := range strings.SplitSeq(w.text, ",") {
+		if part != "" {
+			p := w
+			p.text = part
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // switches splits /s/q into switches. A value after a colon stays.
@@ -133,14 +138,13 @@ func (t *winTables) operand(g *arguments, w word) {
 
 // param consumes a PowerShell parameter at i and returns the index of its last
 // word. Parameters may be abbreviated to what is unambiguous.
-func (t *winTables) param(g *arguments, name string, words []word, i int) int {
-	text := strings.ToLower(words[i].text)
-	key, val, has := strings.Cut(text[1:], ":")
-	if name == "remove-item" && (key == "rf" || key == "fr") { // a POSIX habit; the intent is plain
+func (t *winTables) param(g *arguments, words []word, i int) int {
+	key, val, has := strings.Cut(strings.ToLower(words[i].text)[1:], ":")
+	if g.name == "remove-item" && (key == "rf" || key == "fr") { // a POSIX habit; the intent is plain
 		g.opts = append(g.opts, option{name: "-recurse"}, option{name: "-force"})
 		return i
 	}
-	key = completeParam(t.params[name], key)
+	key = completeParam(t.params[g.name], key)
 	value := word{text: val}
 	if !has && t.values[key] && i+1 < len(words) && !strings.HasPrefix(words[i+1].text, "-") {
 		i++
@@ -148,16 +152,10 @@ func (t *winTables) param(g *arguments, name string, words []word, i int) int {
 	}
 	switch {
 	case has && (key == "path" || key == "literalpath"):
-		for part := range strings.SplitSeq(value.text, ",") {
-			p := value
-			p.text = part
-			g.operands = append(g.operands, p)
-		}
+		g.operands = appendList(g.operands, value)
 	case has && value.text == "$false":
-	case has && value.text == "$true":
-		g.opts = append(g.opts, option{name: "-" + key})
 	default:
-		g.opts = append(g.opts, option{name: "-" + key, value: value, has: has})
+		g.opts = append(g.opts, option{name: "-" + key, value: value, has: has && value.text != "$true"})
 	}
 	return i
 }

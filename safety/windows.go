@@ -147,8 +147,8 @@ func (a *analysis) winSimple(words []word, raw string, f frame, sc *scope) outpu
 		if !a.step(f) {
 			return output{}
 		}
-		if out, done := a.winAssignment(words, f, sc); done {
-			return out
+		if a.winAssignment(words, f, sc) {
+			return output{}
 		}
 		a.sink.command(words, PlatformWindows)
 		if w := words[0]; w.taint&(taintRemote|taintDecoded) != 0 {
@@ -159,15 +159,15 @@ func (a *analysis) winSimple(words []word, raw string, f frame, sc *scope) outpu
 		if done {
 			return out
 		}
-		f.wrappers = append(f.wrappers[:len(f.wrappers):len(f.wrappers)], c.name)
+		f = f.wrap(c.name)
 		words = inner
 	}
 }
 
-// winAssignment handles `$x = command`.
-func (a *analysis) winAssignment(words []word, f frame, sc *scope) (output, bool) {
+// winAssignment handles `$x = command`; it reports whether words is one.
+func (a *analysis) winAssignment(words []word, f frame, sc *scope) bool {
 	if !strings.HasPrefix(words[0].text, "$") || len(words) < 3 || words[1].text != "=" {
-		return output{}, false
+		return false
 	}
 	name := strings.ToLower(words[0].text[1:])
 	out := a.winSimple(words[2:], "", f, sc)
@@ -175,7 +175,7 @@ func (a *analysis) winAssignment(words []word, f frame, sc *scope) (output, bool
 		out.mark(w.taint, w.source)
 	}
 	sc.set(name, value{fields: []word{{text: out.text, dyn: true, taint: out.taint, source: out.source}}})
-	return output{}, true
+	return true
 }
 
 // winCall is one Windows command under analysis.

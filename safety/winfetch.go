@@ -1,51 +1,47 @@
 package safety
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // winFetch is a web request: it prints or saves what it fetched.
 func winFetch(c *winCall) (inner []word, out output, done bool) {
 	out = output{dyn: true, program: c.name}
 	out.mark(taintRemote, "fetch")
-	saved := false
-	g := c.a.e.win.winArguments("invoke-webrequest", c.words)
-	names := g.values("-outfile")
-	for i, w := range c.words {
-		if (w.text == "-o" || w.text == "-O" || w.text == "--output") && i+1 < len(c.words) && !strings.HasPrefix(c.words[i+1].text, "-") {
-			names = append(names, c.words[i+1])
-		}
+	names := c.fetchedFiles()
+	for _, name := range names {
+		c.save(name, out)
 	}
-	for _, w := range names {
-		c.save(w.text, out)
-		saved = true
-	}
-	for i, w := range c.words[1:] {
-		if strings.EqualFold(w.text, "-o") || strings.EqualFold(w.text, "-outfile") {
-			continue
-		}
-		if strings.Contains(w.text, "://") && c.hasFlag("-O", "-OJ", "-LO", "--remote-name") {
-			c.save(urlFile(c.words[i+1].text), out)
-			saved = true
-		}
-	}
-	if c.name == "curl" || strings.HasPrefix(strings.ToLower(c.words[0].text), "curl") {
+	if strings.HasPrefix(strings.ToLower(c.words[0].text), "curl") {
 		c.a.simple(c.portableWords(), c.f, c.sc)
 	}
-	if saved {
+	if len(names) > 0 {
 		return nil, output{dyn: true}, true
 	}
 	return nil, out, true
 }
 
-// hasFlag reports whether one of the exact words was given.
-func (c *winCall) hasFlag(flags ...string) bool {
-	for _, w := range c.words[1:] {
-		for _, f := range flags {
-			if w.text == f {
-				return true
-			}
+// fetchedFiles lists the files a web request writes.
+func (c *winCall) fetchedFiles() []string {
+	g := c.a.e.win.winArguments("invoke-webrequest", c.words)
+	names := texts(g.values("-outfile"))
+	byURL := c.hasFlag("-O", "-OJ", "-LO", "--remote-name")
+	for i, w := range c.words {
+		last := i+1 == len(c.words)
+		switch {
+		case !last && (w.text == "-o" || w.text == "-O" || w.text == "--output") && !strings.HasPrefix(c.words[i+1].text, "-"):
+			names = append(names, c.words[i+1].text)
+		case byURL && strings.Contains(w.text, "://"):
+			names = append(names, urlFile(w.text))
 		}
 	}
-	return false
+	return names
+}
+
+// hasFlag reports whether one of the exact words was given.
+func (c *winCall) hasFlag(flags ...string) bool {
+	return slices.ContainsFunc(c.words[1:], func(w word) bool { return slices.Contains(flags, w.text) })
 }
 
 // save records a fetched file under the names it can be started by.

@@ -70,12 +70,9 @@ func appendPipeline(list []winPipeline, p winPipeline) []winPipeline {
 func (l *winLexer) command() winCommand {
 	cmd := winCommand{start: l.pos}
 	for l.pos < len(l.src) {
-		switch c := l.src[l.pos]; {
-		case c == ' ' || c == '\t' || c == '\r':
-			l.pos++
-		case c == '&' && len(cmd.words) == 0:
-			l.pos++ // the call operator of PowerShell, or a stray separator
-		case c == '&' && l.src[l.pos-1] == '>': // 2>&1
+		c := l.src[l.pos]
+		switch {
+		case c == ' ' || c == '\t' || c == '\r' || c == '&' && l.isStray(cmd):
 			l.pos++
 		case strings.IndexByte("|&;\n)}", c) >= 0:
 			cmd.finish(l)
@@ -90,6 +87,12 @@ func (l *winLexer) command() winCommand {
 	}
 	cmd.finish(l)
 	return cmd
+}
+
+// isStray reports whether the ampersand here separates nothing: it is the call
+// operator of PowerShell in front of a command, or part of 2>&1.
+func (l *winLexer) isStray(cmd winCommand) bool {
+	return len(cmd.words) == 0 || l.src[l.pos-1] == '>'
 }
 
 // finish records the extent of a command.
@@ -154,12 +157,12 @@ func (l *winLexer) nested(cmd *winCommand, open byte) {
 		cmd.blocks = map[int][]winPipeline{}
 	}
 	cmd.blocks[len(cmd.words)] = inner
-	cmd.words = append(cmd.words, word{text: "$()", dyn: true, start: int32(start), end: int32(l.pos)}) //nolint:gosec // lines are at most MaxLine long
+	cmd.words = append(cmd.words, word{text: "$()", dyn: true, start: offset32(start), end: offset32(l.pos)})
 }
 
 // word reads one word: quotes removed, escapes and variables resolved.
 func (l *winLexer) word(cmd *winCommand) {
-	w := word{start: int32(l.pos)} //nolint:gosec // lines are at most MaxLine long
+	w := word{start: offset32(l.pos)}
 	var b strings.Builder
 	for l.pos < len(l.src) {
 		c := l.src[l.pos]
@@ -178,7 +181,7 @@ func (l *winLexer) word(cmd *winCommand) {
 			l.pos++
 		}
 	}
-	w.text, w.end = b.String(), int32(l.pos) //nolint:gosec // lines are at most MaxLine long
+	w.text, w.end = b.String(), offset32(l.pos)
 	if w.text == "$" || w.text == "@" { // of $( … ) and @( … )
 		return
 	}
@@ -273,16 +276,16 @@ func winVariable(s string) (name string, n int) {
 		}
 		return strings.TrimPrefix(strings.ToLower(s[2:end]), "env:"), end + 1
 	}
-	i := 1
+	start := 1
 	if len(s) > 5 && strings.EqualFold(s[1:5], "env:") {
-		i = 5
+		start = 5
 	}
-	start := i
-	for i < len(s) && (s[i] == '_' || isNameByte(s[i]) && s[i] != '.' && s[i] != ':' && s[i] != '-' && s[i] != '$') {
-		i++
+	end := start
+	for end < len(s) && (isWordByte(s[end]) || s[end] >= 0x80) {
+		end++
 	}
-	if i == start {
+	if end == start {
 		return "", 0
 	}
-	return s[start:i], i
+	return s[start:end], end
 }

@@ -70,7 +70,7 @@ func cleanWindows(p string) string {
 		switch {
 		case part == "" && i > 0, part == "." && len(parts) > 1:
 		case part == ".." && len(out) > 0 && out[len(out)-1] != "..":
-			if i > 0 && !(len(out) == 1 && (strings.HasSuffix(out[0], ":") || out[0] == "")) {
+			if !isWindowsRoot(out) {
 				out = out[:len(out)-1]
 			}
 		default:
@@ -80,10 +80,16 @@ func cleanWindows(p string) string {
 	switch {
 	case len(out) == 0:
 		return "."
-	case len(out) == 1 && (out[0] == "" || strings.HasSuffix(out[0], ":")):
+	case isWindowsRoot(out):
 		return out[0] + `\`
 	}
 	return strings.Join(out, `\`)
+}
+
+// isWindowsRoot reports whether path components are only a drive, or nothing in
+// front of a separator.
+func isWindowsRoot(parts []string) bool {
+	return len(parts) == 1 && (parts[0] == "" || strings.HasSuffix(parts[0], ":"))
 }
 
 // trimWindowsWildcard removes trailing components that match everything.
@@ -118,17 +124,22 @@ func (e *engine) windowsClass(p string) pathClass {
 	case p == `\` || len(p) == 3 && p[1:] == `:\`:
 		return classDrive
 	case len(p) > 3 && p[1] == ':' || p[0] == '\\' && !strings.HasPrefix(p, `\\`):
-		parts := strings.Split(strings.TrimPrefix(strings.TrimLeft(p[strings.IndexByte(p, ':')+1:], `\`), `\`), `\`)
-		switch {
-		case (parts[0] == "users" || parts[0] == "documents and settings") && len(parts) > 1:
-			return e.profileClass(parts[2:])
-		case strings.HasPrefix(p, `c:\windows\temp`) || parts[0] == "temp" || parts[0] == "tmp":
-			return classTmp
-		case e.win.system[parts[0]]:
-			return classWindows
-		}
+		return e.driveClass(strings.Split(strings.Trim(p[strings.IndexByte(p, ':')+1:], `\`), `\`))
 	case e.isSecretName(p[strings.LastIndexByte(p, '\\')+1:]):
 		return classEnv
+	}
+	return classNone
+}
+
+// driveClass classes the components of a path below the root of a drive.
+func (e *engine) driveClass(parts []string) pathClass {
+	switch top := parts[0]; {
+	case (top == "users" || top == "documents and settings") && len(parts) > 1:
+		return e.profileClass(parts[2:])
+	case top == "temp", top == "tmp", top == "windows" && len(parts) > 1 && parts[1] == "temp":
+		return classTmp
+	case e.win.system[top]:
+		return classWindows
 	}
 	return classNone
 }

@@ -144,6 +144,21 @@ func (b *fieldBuilder) split(w word) {
 	}
 }
 
+// unquoted appends the result of an expansion outside quotes. The elements of a
+// list are fields of their own.
+func (b *fieldBuilder) unquoted(ws []word, list bool) {
+	for i, w := range ws {
+		if list && i > 0 {
+			b.flush()
+		}
+		b.split(w)
+		if w.prog != nil || w.taint != 0 || w.dyn {
+			b.started = true
+			b.merge(w)
+		}
+	}
+}
+
 // list appends several fields, as "$@" does: the first joins the current
 // field, the last stays open.
 func (b *fieldBuilder) list(ws []word) {
@@ -191,7 +206,7 @@ func (a *analysis) expandWord(out []word, w *syntax.Word, f frame, sc *scope) []
 			out = append(out, b.fields...)
 		}
 	}
-	start, end := int32(w.Pos().Offset()), int32(w.End().Offset()) //nolint:gosec // lines are at most MaxLine long
+	start, end := offset32(int(w.Pos().Offset())), offset32(int(w.End().Offset()))
 	for i := first; i < len(out); i++ {
 		out[i].start, out[i].end = start, end
 	}
@@ -254,23 +269,7 @@ func (a *analysis) addPart(b *fieldBuilder, part syntax.WordPart, first bool, f 
 		b.add(p.Op.String() + p.Pattern.Value + ")")
 		b.cur.glob = true
 	default:
-		ws := a.value(part, f, sc)
-		if isListExpansion(part) {
-			for i, w := range ws {
-				if i > 0 {
-					b.flush()
-				}
-				b.split(w)
-			}
-			return
-		}
-		for _, w := range ws {
-			b.split(w)
-			if w.prog != nil || w.taint != 0 || w.dyn {
-				b.started = true
-				b.merge(w)
-			}
-		}
+		b.unquoted(a.value(part, f, sc), isListExpansion(part))
 	}
 }
 
