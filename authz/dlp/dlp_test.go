@@ -173,6 +173,8 @@ func TestRedactJSON(t *testing.T) {
 		{`{"password":"hunter2hunter2","n":1.50}`, `{"password":"hunt…r2","n":1.50}`, `{"password":"***","n":1.50}`},
 		{`{"n":4111111111111111}`, `{"n":"4111…11"}`, `{"n":"4111…11"}`},
 		{`{"` + aws + `":["<&>"]}`, `{"AKIA…ST":["<&>"]}`, ""},
+		{`"x gh\u200bp_` + github[4:] + `"`, `x ghp_…cd`, ""},
+		{`"x gh%70_` + github[4:] + `"`, `x ghp_…cd`, ""},
 		{`["gh","p_` + github[4:] + `",7]`, `["***","***",7]`, ""},
 		{`"password=hunter22"`, `password=hunt…22`, `password=***`},
 		{`{"t":"two ` + github + ` and ` + github + `"}`, `{"t":"two ghp_…cd and ghp_…cd"}`, ""},

@@ -2,6 +2,7 @@ package dlp
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -105,24 +106,36 @@ func (s *Scanner) redactText(before, text string, sets []*match.Set) string {
 		hidden = strictUpTo
 	}
 	for range maxPasses {
-		next, found := s.pass(before, text, hidden, sets)
-		if !found {
-			return text
-		}
+		next, did := s.pass(before, text, hidden, sets)
 		text = next
-		// Masks can make new word boundaries and so new findings; those
-		// leave nothing to be shown.
-		hidden = len(text) + len(covered) + 1
+		switch did {
+		case clean:
+			return text
+		case masked:
+			// Masks can make new word boundaries and so new findings; those
+			// leave nothing to be shown.
+			hidden = math.MaxInt
+		case reread:
+		}
 	}
 	return covered
 }
 
+// passed is what one pass over a text did.
+type passed uint8
+
+const (
+	clean  passed = iota // nothing was found
+	masked               // something was masked
+	reread               // another reading has taken the text's place
+)
+
 // pass masks once: what is found in the text as it is, or else in what it
 // hides, or else in another reading, which then takes its place.
-func (s *Scanner) pass(before, text string, hidden int, sets []*match.Set) (string, bool) {
+func (s *Scanner) pass(before, text string, hidden int, sets []*match.Set) (string, passed) {
 	whole := before + text
 	if spans := s.spans(whole, sets); len(spans) > 0 {
-		return replace(text, len(before), spans, func(v string) string { return mask(v, hidden) }), true
+		return replace(text, len(before), spans, func(v string) string { return mask(v, hidden) }), masked
 	}
 	var spans []span
 	s.alphabet.encoded(whole, func(lo, hi int, decoded string) {
@@ -131,17 +144,17 @@ func (s *Scanner) pass(before, text string, hidden int, sets []*match.Set) (stri
 		}
 	})
 	if len(spans) > 0 {
-		return replace(text, len(before), spans, func(string) string { return covered }), true
+		return replace(text, len(before), spans, func(string) string { return covered }), masked
 	}
 	for _, read := range []func(string) string{percentDecoded, normalized} {
 		if other := read(text); other != text && s.dirty(before+other, sets) {
-			return other, true
+			return other, reread
 		}
 		if other := read(whole); other != whole && s.dirty(other, sets) {
-			return covered, true
+			return covered, masked
 		}
 	}
-	return text, false
+	return text, clean
 }
 
 // dirty reports whether anything is found in the text as it is or hidden in it.
