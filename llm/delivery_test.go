@@ -28,7 +28,7 @@ func TestDelivery(t *testing.T) {
 			}},
 			{"slowly", func(f *fixture) {
 				f.HTTP.Write.Mode, f.HTTP.Write.DelayMs = "events", 5
-				f.Client.IdleTimeoutMs = 2000
+				f.Client.IdleTimeoutMs = 20000
 			}},
 			{"three bytes at a time", func(f *fixture) { f.HTTP.Write.Mode, f.HTTP.Write.Size = "bytes", 3 }},
 		} {
@@ -66,7 +66,7 @@ func TestEndsAfterTheEndMark(t *testing.T) {
 				f := &fixture{API: "openai-chat", body: []byte(tc.body)}
 				f.HTTP.Status, f.HTTP.End = 200, end
 				f.HTTP.Headers = map[string]string{"Content-Type": "text/event-stream"}
-				f.Client.IdleTimeoutMs = 150
+				f.Client.IdleTimeoutMs = 1000
 				d := ask(t, f.provider(t, serveFixture(t, f).url(), client), nil)
 				if tc.ok && (d.Error != nil || len(d.ToolCalls) != 1) || !tc.ok && (d.Error == nil || d.Error.Kind != KindTransport || len(d.ToolCalls) != 0) {
 					t.Errorf("%+v, error %+v", d, d.Error)
@@ -82,7 +82,7 @@ func TestGzipIsStreamed(t *testing.T) {
 	f := &fixture{API: "openai-chat", body: []byte("data: " + delta(`{"content":"now"}`) + "\n\n")}
 	f.HTTP.Status, f.HTTP.End, f.HTTP.Encoding = 200, "stall", "gzip"
 	f.HTTP.Headers = map[string]string{"Content-Type": "text/event-stream"}
-	f.Client.IdleTimeoutMs = 200
+	f.Client.IdleTimeoutMs = 1000
 	client := NewHTTPClient(HTTPOptions{})
 	t.Cleanup(client.CloseIdleConnections)
 	d := ask(t, f.provider(t, serveFixture(t, f).url(), client), nil)
@@ -106,7 +106,7 @@ func TestHugeLine(t *testing.T) {
 	if d.Error != nil || d.TextLen != size {
 		t.Errorf("%d bytes, %+v", d.TextLen, d.Error)
 	}
-	if took := time.Since(start); took > 20*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("took %v", took)
 	}
 }
