@@ -9,6 +9,8 @@
 // rule comes from. Its sections are:
 //
 //	-- args --      further arguments for the command, one a line
+//	-- env --       further environment of the command, NAME=VALUE a line
+//	-- file NAME -- a file that is there before the command starts
 //	-- model --     JSON array of replies of a scripted language model
 //	-- ignore --    frames that may arrive at any time, one matcher a line
 //	-- script --    the session, one step a line
@@ -33,6 +35,10 @@
 //	! signal TERM       send a signal (TERM or INT)
 //	! eof               close the command's stdin
 //	! exit 0 within 2s  the command must end with this code, its output read
+//	! write NAME TEXT   somebody else replaces a file
+//	! file NAME MATCHER the one file of this name, or like this pattern, holds
+//	                    this text (a string) or this JSON (anything else)
+//	! no file NAME      there is no file of this name or like this pattern
 //
 // +, ? and a lane can be combined: <~a? FRAME. A step waits for its event as
 // long as the player's timeout allows.
@@ -40,6 +46,10 @@
 // A script that sends before it has expected lifecycle.ready is given that step.
 // A script without an exit step ends like this: stdin is closed, the command
 // may send lifecycle.shutdown and nothing else, and it must exit in time.
+//
+// A session that mentions files has a directory of its own, which is removed
+// afterwards. Names of files are below it, and $DIR stands for its absolute
+// path everywhere.
 //
 // Everywhere, @repeat(N,TEXT) is N copies of TEXT. In lines that are sent, $LLM
 // is the base URL of the scripted model and "<id:NAME>" is a captured value.

@@ -19,6 +19,7 @@ const (
 
 // scope is what a comparison knows and learns.
 type scope struct {
+	dir    string            // what $DIR stands for; empty without a directory
 	ids    map[string]string // captured values as JSON text
 	joined string            // what earlier frames of a <+ step added up to
 	piece  string            // what the present frame adds
@@ -26,7 +27,7 @@ type scope struct {
 
 // clone lets a comparison learn without consequences until it has succeeded.
 func (s *scope) clone() *scope {
-	return &scope{ids: maps.Clone(s.ids), joined: s.joined}
+	return &scope{dir: s.dir, ids: maps.Clone(s.ids), joined: s.joined}
 }
 
 // problem is one difference between what was expected and what came.
@@ -71,9 +72,7 @@ func (s *scope) match(path string, want, got any) []problem {
 	case []any:
 		return s.matchArray(path, want, got)
 	case string:
-		if word, arg, ok := splitMatcher(want); ok {
-			return s.matchWord(path, word, arg, got)
-		}
+		return s.matchString(path, strings.ReplaceAll(want, dirMark, s.dir), got)
 	case json.Number:
 		if n, ok := got.(json.Number); ok && sameNumber(want, n) {
 			return nil
@@ -84,6 +83,17 @@ func (s *scope) match(path string, want, got any) []problem {
 		return nil
 	}
 	return differ(path, want, got)
+}
+
+// matchString compares with a text or a matcher.
+func (s *scope) matchString(path, want string, got any) []problem {
+	if word, arg, ok := splitMatcher(want); ok {
+		return s.matchWord(path, word, arg, got)
+	}
+	if got != want {
+		return differ(path, want, got)
+	}
+	return nil
 }
 
 func differ(path string, want, got any) []problem {

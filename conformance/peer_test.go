@@ -142,6 +142,10 @@ func answerFake(mode, id, params string) (code int, exit bool) {
 		return 3, true
 	case "echo":
 		good = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, params)
+	case "environ":
+		good = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"leak":%q}}`, id, os.Getenv("CONFORMANCE_LEAK"))
+	case "where":
+		good = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, whereFake(params))
 	case "pieces":
 		for _, piece := range []string{"Hel", "lo ", "world"} {
 			fmt.Printf(`{"jsonrpc":"2.0","method":"stream.chunk","params":{"delta":%q}}`+"\n", piece)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -59,23 +60,43 @@ func (p *Player) open(ctx context.Context, t *Transcript) (*session, error) {
 		check:     p.Check,
 		scope:     &scope{ids: map[string]string{}},
 	}
-	if t.hasModel {
-		m, err := startModel(ctx, t.replies)
-		if err != nil {
-			return nil, err
-		}
-		s.model = m
-	}
-	command := append(append([]string(nil), p.Command...), t.args...)
-	peer, err := startPeer(ctx, command, p.Env)
-	if err != nil {
-		if s.model != nil {
-			s.model.close()
-		}
+	if err := s.start(ctx, p); err != nil {
+		s.clean()
 		return nil, err
 	}
-	s.peer = peer
 	return s, nil
+}
+
+// start makes what the command needs, then starts it.
+func (s *session) start(ctx context.Context, p *Player) (err error) {
+	t := s.t
+	if t.usesDir {
+		if s.scope.dir, err = makeDir(t.files); err != nil {
+			return err
+		}
+	}
+	if t.hasModel {
+		replies := t.replies
+		if t.usesDir {
+			replies = nil
+			if err := decodeStrict(s.inDir(t.model), &replies); err != nil {
+				return fmt.Errorf("%s: model: %w", t.path, err)
+			}
+		}
+		if s.model, err = startModel(ctx, replies); err != nil {
+			return err
+		}
+	}
+	command := append([]string(nil), p.Command...)
+	for _, arg := range t.args {
+		command = append(command, s.inDir(arg))
+	}
+	env := append([]string{}, p.Env...) // not nil: that would be our own environment
+	for _, entry := range t.env {
+		env = append(env, s.inDir(entry))
+	}
+	s.peer, err = startPeer(ctx, command, env)
+	return err
 }
 
 // session is one transcript being played.
@@ -97,11 +118,19 @@ type session struct {
 	recorder *recorder // nil unless expectations are being rewritten
 }
 
-// close ends the command and the model.
+// close ends the command and what it needed.
 func (s *session) close(ctx context.Context) {
 	s.peer.stop(ctx)
+	s.clean()
+}
+
+// clean ends the model and removes the session's files.
+func (s *session) clean() {
 	if s.model != nil {
 		s.model.close()
+	}
+	if s.scope.dir != "" {
+		_ = os.RemoveAll(s.scope.dir)
 	}
 }
 
@@ -157,6 +186,8 @@ func (s *session) play(ctx context.Context, n numbered) error {
 		return s.expectNothing(ctx, n, st)
 	case stallStep:
 		s.stall(ctx, st)
+	case fileStep:
+		return s.playFile(n, st)
 	case signalStep:
 		if err := s.peer.signal(st.name); err != nil {
 			return s.mismatch(n, "", err.Error())
@@ -179,7 +210,7 @@ func (s *session) send(n numbered, st sendStep) error {
 		if s.model != nil {
 			url = s.model.url
 		}
-		text, err := expand(st.text, url, s.scope.ids)
+		text, err := expand(s.inDir(st.text), url, s.scope.ids)
 		if err != nil {
 			return s.t.at(n.line, err)
 		}

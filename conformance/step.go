@@ -92,6 +92,9 @@ func parseStderr(head, rest string) (s stderrStep, ok bool, err error) {
 }
 
 func parseEvent(text string) (step, error) {
+	if st, ok, err := parseFileStep(text); ok {
+		return st, err
+	}
 	words := strings.Fields(text)
 	if len(words) == 0 {
 		return nil, fmt.Errorf("an event is missing")

@@ -19,6 +19,10 @@ type Transcript struct {
 	path     string
 	data     []byte
 	args     []string
+	env      []string
+	files    []file
+	usesDir  bool
+	model    string // the section's text
 	replies  []Reply
 	hasModel bool
 	ignore   []*expectation
@@ -55,6 +59,7 @@ func Parse(path string, data []byte) (*Transcript, error) {
 	if t.Comment == "" {
 		return nil, fmt.Errorf("%s: a transcript says in its comment what it proves", path)
 	}
+	t.usesDir = strings.Contains(string(data), dirMark)
 	seen := map[string]bool{}
 	for _, s := range sections {
 		if seen[s.name] {
@@ -78,9 +83,17 @@ func Parse(path string, data []byte) (*Transcript, error) {
 }
 
 func (t *Transcript) parseSection(s section) error {
+	if name, ok := strings.CutPrefix(s.name, "file "); ok {
+		return t.parseFileSection(s, name)
+	}
 	switch s.name {
 	case "args":
 		t.args = strings.Fields(s.text)
+	case "env":
+		return eachLine(s, func(number int, line string) error {
+			t.env = append(t.env, line)
+			return t.at(number, checkEnv(line))
+		})
 	case "model", "requests":
 		if err := t.parseModel(s); err != nil {
 			return fmt.Errorf("%s:%d: %s: %w", t.path, s.line, s.name, err)
@@ -95,6 +108,8 @@ func (t *Transcript) parseSection(s section) error {
 		return eachLine(s, func(number int, line string) error {
 			st, err := parseStep(number, line)
 			t.steps = append(t.steps, numbered{number, line, st})
+			_, files := st.(fileStep)
+			t.usesDir = t.usesDir || files
 			return t.at(number, err)
 		})
 	default:
@@ -110,7 +125,7 @@ func (t *Transcript) parseModel(s section) error {
 		return err
 	}
 	if s.name == "model" {
-		t.hasModel = true
+		t.hasModel, t.model = true, text
 		return decodeStrict(text, &t.replies)
 	}
 	v, err := parseValue([]byte(text))
