@@ -1,6 +1,7 @@
 package executors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -15,6 +16,9 @@ import (
 type ConfineOptions struct {
 	Host   *sandbox.Host
 	Policy policy.Policy
+	// Backend is the only backend that may be chosen; empty means the
+	// strongest that works, [policy.BackendNone] that there is none.
+	Backend string
 	// Tools are the names of the tools whose commands are confined. Nil means
 	// the default ones and every tool that names its command parameter; empty
 	// means none.
@@ -58,7 +62,10 @@ func NewConfiner(ctx context.Context, opts ConfineOptions) *Confiner {
 		opts.ShellPath = "/bin/sh"
 	}
 	return &Confiner{opts: opts, choose: sync.OnceValues(func() (sandbox.Backend, error) {
-		return opts.Host.Select(ctx, opts.Policy, policy.BackendAuto)
+		if opts.Host == nil || opts.Backend == policy.BackendNone {
+			return nil, sandbox.ErrNoBackend
+		}
+		return opts.Host.Select(ctx, opts.Policy, cmp.Or(opts.Backend, policy.BackendAuto))
 	})}
 }
 

@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -94,7 +95,7 @@ func (s *Server) parseSandbox(p *protocol.ChatStreamParams, l *layers) error {
 		return err
 	}
 	l.confine = &executors.ConfineOptions{
-		Host: s.opts.Sandbox, Policy: made, Tools: e.Tools, Shell: l.shell, ShellPath: e.Shell,
+		Host: s.opts.Sandbox, Backend: s.opts.SandboxBackend, Policy: made, Tools: e.Tools, Shell: l.shell, ShellPath: e.Shell,
 		RequireFull: e.RequireFull, RequireBackend: e.RequireBackend, HostSpawn: e.HostSpawn,
 		HostReport: func() *sandbox.Report {
 			if capability != nil {
@@ -248,10 +249,21 @@ func (s *Server) describe(ctx context.Context, req *protocol.Request) (any, erro
 		return policy.NoBackend(), nil
 	}
 	return protocol.Deferred(func(context.Context) (any, error) {
-		report, err := s.opts.Sandbox.Describe(ctx, made)
-		if err != nil && !errors.Is(err, sandbox.ErrNoBackend) {
+		backend, err := s.opts.Sandbox.Select(ctx, made, cmp.Or(s.opts.SandboxBackend, policy.BackendAuto))
+		switch {
+		case errors.Is(err, sandbox.ErrNoBackend):
+			return policy.NoBackend(), nil
+		case err != nil:
 			return nil, protocol.Internal("describe the sandbox: %s", err)
 		}
-		return report, nil
+		return backend.Report(), nil
 	}), nil
+}
+
+// SandboxBackends are the values of [Options.SandboxBackend].
+func SandboxBackends() []string {
+	return []string{
+		policy.BackendAuto, policy.BackendNone, policy.BackendBwrap, policy.BackendNative,
+		policy.BackendLandlock, policy.BackendSeatbelt,
+	}
 }

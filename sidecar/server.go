@@ -52,6 +52,11 @@ type Options struct {
 	Tools []executors.Tool
 	// Sandbox selects the backends that confine commands; nil has none.
 	Sandbox *sandbox.Host
+	// SandboxBackend is one of [SandboxBackends]: the only backend the operator
+	// lets confine commands. Empty means auto, the strongest that works. It
+	// never satisfies what a request requires: where the backend is none, or
+	// does not work, requireFull and requireBackend refuse.
+	SandboxBackend string
 	// Home is the folder that "~" stands for in paths of requests.
 	Home string
 	// SafetyRules are the operator's rules, part of every turn's classifier.

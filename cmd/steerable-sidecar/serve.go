@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -38,6 +39,7 @@ type serveFlags struct {
 	maxFrame int
 	rules    string // file of safety rules
 	bash     bool   // offer the in-process shell tool
+	backend  string // what confines commands
 }
 
 func parseServe(args []string) (serveFlags, error) {
@@ -49,6 +51,7 @@ func parseServe(args []string) (serveFlags, error) {
 	set.IntVar(&f.maxFrame, "max-frame-bytes", protocol.DefaultMaxFrame, "")
 	set.StringVar(&f.rules, "safety-rules", "", "")
 	set.BoolVar(&f.bash, "with-bash", false, "")
+	set.StringVar(&f.backend, "sandbox-backend", policy.BackendAuto, "")
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
@@ -57,6 +60,9 @@ func parseServe(args []string) (serveFlags, error) {
 	}
 	if _, _, ok := sidecar.ParseLevel(f.logLevel); !ok {
 		return f, fmt.Errorf("--log-level must be one of %v, not %q", sidecar.Levels(), f.logLevel)
+	}
+	if !slices.Contains(sidecar.SandboxBackends(), f.backend) {
+		return f, fmt.Errorf("--sandbox-backend must be one of %v, not %q", sidecar.SandboxBackends(), f.backend)
 	}
 	if f.maxFrame < 4096 || f.maxFrame > 1<<30 {
 		return f, fmt.Errorf("--max-frame-bytes must be between 4096 and %d", 1<<30)
@@ -135,7 +141,7 @@ func tools(env environment, f serveFlags, opts *sidecar.Options) error {
 	if filepath.IsAbs(opts.Home) {
 		host.RunDir = filepath.Join(opts.Home, ".steerable", "run")
 	}
-	opts.Sandbox = sandbox.NewHost(host)
+	opts.Sandbox, opts.SandboxBackend = sandbox.NewHost(host), f.backend
 	if f.bash {
 		opts.Tools = append(opts.Tools, executors.BashTool(executors.BashOptions{Env: clean}))
 	}
