@@ -65,6 +65,9 @@ func (s *Server) dialRule(ctx context.Context, in InjectRule) (net.Conn, error) 
 		_ = got.conn.Close()
 		return nil, &dialError{ReasonUpstreamFailed, errors.New("the target spoke before it was asked")}
 	}
+	if tc, ok := got.conn.(*net.TCPConn); ok {
+		_ = tc.SetKeepAlive(true) // no relay looks after this one
+	}
 	return &pooledConn{Conn: got.conn}, nil
 }
 

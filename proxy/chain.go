@@ -88,7 +88,7 @@ func (c *chain) dialAny(ctx context.Context, addrs []netip.Addr, port uint16) (r
 
 // dial asks the upstream proxy for host:port. Errors are *dialError.
 func (c *chain) dial(ctx context.Context, host string, port uint16) (reached, error) {
-	d := net.Dialer{KeepAliveConfig: keepAlive()}
+	d := net.Dialer{KeepAlive: -1}
 	conn, err := d.DialContext(ctx, "tcp", c.addr)
 	if err != nil {
 		return reached{}, &dialError{dialReason(err), fmt.Errorf("reach upstream proxy: %w", err)}

@@ -45,6 +45,13 @@ func (s *connSet) busy(conn net.Conn, busy bool) {
 	}
 }
 
+// forget leaves conn to the relay, which ends it in its own way.
+func (s *connSet) forget(conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.idle, conn)
+}
+
 // closeIdle refuses new connections and closes those without a request.
 func (s *connSet) closeIdle() {
 	s.mu.Lock()

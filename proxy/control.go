@@ -75,7 +75,7 @@ func (s *Server) serveControl(ctx context.Context, conn net.Conn) {
 			return
 		}
 		if _, err := conn.Write(reply.bytes(keep)); err != nil || !keep || ctx.Err() != nil {
-			finish(ctx, conn)
+			s.finish(ctx, conn)
 			return
 		}
 		s.conns.busy(conn, false)

@@ -210,19 +210,13 @@ func interleave(addrs []netip.Addr) []netip.Addr {
 	return out
 }
 
-// keepAlive finds dead peers within two minutes of silence without cutting
-// those that only think.
-func keepAlive() net.KeepAliveConfig {
-	return net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}
-}
-
 // dialAddr dials one judged address. Control looks once more at what the
 // socket is about to be connected to: it can only be that address, and if some
 // change ever made it another, this fails instead of dialling.
 func dialAddr(ctx context.Context, addr netip.Addr, port uint16) (reached, error) {
 	want := netip.AddrPortFrom(addr, port)
 	d := net.Dialer{
-		KeepAliveConfig: keepAlive(),
+		KeepAlive: -1, // the relay turns it on for tunnels that last
 		Control: func(_, address string, _ syscall.RawConn) error {
 			if got, err := netip.ParseAddrPort(address); err != nil || got != want {
 				return fmt.Errorf("about to dial %s instead of %s", address, want)

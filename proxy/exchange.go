@@ -143,6 +143,7 @@ func (x *exchange) tunnel(got reached, host egress.Host) {
 	if x.s.opt.SNI != SNIOff {
 		t.Inspect = x.inspector(host)
 	}
+	x.s.conns.forget(x.conn)
 	x.s.tunnels.Start(t)
 }
 
@@ -171,5 +172,5 @@ func (x *exchange) refuse(ctx context.Context, reason Reason, detail string) {
 	var room [512]byte
 	_, _ = x.conn.Write(appendRefusal(room[:0], reason, host, x.event.Port))
 	x.recordEvent(false)
-	finish(ctx, x.conn)
+	x.s.finish(ctx, x.conn)
 }

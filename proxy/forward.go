@@ -91,7 +91,7 @@ func (x *exchange) endForward(ctx context.Context, f *forward, clean bool) {
 	x.event.BytesUp = f.body.sent()
 	x.recordEvent(true)
 	if clean {
-		finish(ctx, x.conn)
+		x.s.finish(ctx, x.conn)
 		return
 	}
 	reset(x.conn)

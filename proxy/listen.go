@@ -31,8 +31,7 @@ type Listeners struct {
 // Port 0 picks a free one. A socket file gets mode 0600; one that nobody
 // listens on any more is replaced.
 func Listen(ctx context.Context, bind string) (net.Listener, error) {
-	// Keepalive is set here, once, for every accepted connection.
-	lc := net.ListenConfig{KeepAliveConfig: keepAlive()}
+	lc := net.ListenConfig{KeepAlive: -1} // the relay turns it on for tunnels that last
 	if path, ok := strings.CutPrefix(bind, "unix:"); ok {
 		return listenUnix(ctx, &lc, path)
 	}

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"io"
 	"net"
 	"strconv"
 	"time"
@@ -48,19 +47,21 @@ const (
 // finish ends a connection whose last byte has been written: it sends a FIN,
 // reads what the client still sends, and closes. Closing with unread bytes
 // would send a reset, which may overtake the reply.
-func finish(ctx context.Context, conn net.Conn) {
+func (s *Server) finish(ctx context.Context, conn net.Conn) {
 	if h, ok := conn.(interface{ CloseWrite() error }); ok && h.CloseWrite() == nil && ctx.Err() == nil {
 		_ = conn.SetReadDeadline(time.Now().Add(drainTime))
-		_, _ = io.CopyN(discard{}, conn, drainBytes)
+		buf := get(s.heads.small)
+		for left := drainBytes; left > 0; {
+			n, err := conn.Read(*buf)
+			if err != nil {
+				break
+			}
+			left -= n
+		}
+		s.heads.small.Put(buf)
 	}
 	_ = conn.Close()
 }
-
-// discard is io.Discard without its ReadFrom, whose pooled buffers are 8 KiB
-// each and held while waiting.
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // reset closes conn so that its peer sees a cut, not an end.
 func reset(conn net.Conn) {

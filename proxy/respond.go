@@ -177,6 +177,7 @@ func (x *exchange) switchProtocols(resp *http.Response) {
 	x.event.Status = resp.StatusCode
 	early := x.early
 	x.early = nil
+	x.s.conns.forget(x.conn)
 	x.s.tunnels.Start(relay.Tunnel{A: x.conn, B: streamConn{rwc}, FromA: early, Done: x.done})
 }
 

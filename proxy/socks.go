@@ -46,7 +46,7 @@ func (x *exchange) serveSOCKS(ctx context.Context, r *headReader) {
 	x.event.Protocol = ProtocolSOCKS
 	in := &prefixed{rest: append([]byte(nil), r.rest()...), conn: x.conn}
 	if !x.greetSOCKS(in) {
-		finish(ctx, x.conn)
+		x.s.finish(ctx, x.conn)
 		return
 	}
 	host, port, err := readSOCKSRequest(in)
@@ -163,7 +163,7 @@ func (x *exchange) refuseSOCKS(ctx context.Context, code byte) {
 	x.event.Status = int(code)
 	_, _ = x.conn.Write(socksReply(code))
 	x.recordEvent(false)
-	finish(ctx, x.conn)
+	x.s.finish(ctx, x.conn)
 }
 
 // socksCode is the nearest code for a reason.

@@ -107,6 +107,8 @@ func policyOptions() []option {
 			return err
 		}},
 		{"resolver", "HOST:PORT", "ask this DNS server instead of the system's resolver", func(f *flags, v string) (err error) {
+			// Finding a name server by name would take another one.
+			v = strings.Replace(v, "localhost:", "127.0.0.1:", 1)
 			f.nameServer, err = netip.ParseAddrPort(v)
 			return notA("address and port", err)
 		}},

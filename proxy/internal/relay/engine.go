@@ -182,37 +182,15 @@ func (e *Engine) sweep() {
 	}
 }
 
-// visit judges the tunnels under the lock and cuts outside it, because cutting
-// wakes goroutines that want the lock.
+// visit judges the tunnels outside the lock, because cutting wakes goroutines
+// that want it.
 func (e *Engine) visit(now int64) {
-	type due struct {
-		t     *tunnel
-		cause Cause
-	}
-	var over []due
-	e.mu.Lock()
-	for t := range e.tunnels {
+	for _, t := range e.snapshot() {
 		if cause := t.overdue(now, e.idle, e.half); cause != "" {
-			over = append(over, due{t, cause})
+			t.cut(cause)
+			continue
 		}
-	}
-	e.mu.Unlock()
-	for _, d := range over {
-		d.t.cut(d.cause)
-	}
-	for _, t := range e.snapshotDraining() {
+		t.keepAlive()
 		t.finishDrained()
 	}
-}
-
-func (e *Engine) snapshotDraining() []*tunnel {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var out []*tunnel
-	for t := range e.tunnels {
-		if t.draining.Load() != nil {
-			out = append(out, t)
-		}
-	}
-	return out
 }

@@ -9,10 +9,10 @@ import (
 
 // When a direction changes its way of copying.
 const (
-	bulkRead  = 32 << 10 // a read this long is bulk traffic
-	bulkAfter = 4        // that many in a row begin splicing
-	bulkUntil = 8        // that many splices shorter than bulkRead in a row end it
-	maxSplice = 1 << 20  // what one splice may move, the size of the pipes
+	bulkRead  = 32 << 10  // a read this long is bulk traffic
+	bulkAfter = 4         // that many in a row begin splicing
+	bulkUntil = 8         // that many splices shorter than bulkRead in a row end it
+	maxSplice = 256 << 10 // what one splice may move, the size of the pipes: more would wait longer for either side
 )
 
 // rawCopy is one direction over descriptors. Its methods are callbacks of

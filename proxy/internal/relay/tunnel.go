@@ -17,6 +17,7 @@ type tunnel struct {
 	dirs   [2]direction
 	stamp  atomic.Int64 // engine clock at the last byte of either direction
 	left   atomic.Int32 // directions still running
+	kept   bool         // keepalive is on; the sweeper's
 
 	// draining is set while a direction reads into the void; see [direction.drain].
 	draining atomic.Pointer[direction]
@@ -35,6 +36,21 @@ func (t *tunnel) overdue(now int64, idle, half time.Duration) Cause {
 		return CauseIdle
 	default:
 		return ""
+	}
+}
+
+// keepAlive finds peers that vanished without a word within two minutes of
+// silence. It is set by the sweeper: most tunnels end before it would matter,
+// and it costs four system calls on each side.
+func (t *tunnel) keepAlive() {
+	if t.kept {
+		return
+	}
+	t.kept = true
+	for i := range t.dirs {
+		if c, ok := t.dirs[i].src.(*net.TCPConn); ok {
+			_ = c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4})
+		}
 	}
 }
 
@@ -99,6 +115,9 @@ func (d *direction) run() {
 	err := d.copy()
 	var werr *writeError
 	switch {
+	case err == nil && d.other().ended.Load():
+		// The last to end: closing both sides sends the FIN that is due. Nobody
+		// wrote to src since its own FIN was passed on, so this end is true.
 	case err == nil && d.falseEnd():
 		d.t.cut(d.lost)
 	case err == nil:
@@ -217,10 +236,10 @@ func (t *tunnel) finish() {
 	_ = t.dirs[0].src.Close()
 	_ = t.dirs[1].src.Close()
 	t.setCause(CauseEOF)
-	t.engine.forget(t)
 	if t.done != nil {
 		t.done(Result{AToB: t.dirs[0].bytes, BToA: t.dirs[1].bytes, Cause: t.cause})
 	}
+	t.engine.forget(t) // last: who waits for the engine to be empty waits for done, too
 }
 
 // copy moves everything and returns nil at the end of src.
