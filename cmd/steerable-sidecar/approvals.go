@@ -18,6 +18,7 @@ const approvalsUsage = `usage:
   steerable-sidecar approvals revoke --policy FILE --rule INDEX
   steerable-sidecar approvals check  --store FILE --policy FILE
   steerable-sidecar approvals accept --store FILE --policy FILE
+  steerable-sidecar approvals match  --jsonl
 
 With --store alone, approval-policy.json beside it is looked at too.
 `
@@ -41,6 +42,9 @@ type approvalsRun struct {
 func runApprovals(env environment, args []string) int {
 	if len(args) == 0 {
 		return approvalsMisuse(env, "no approvals subcommand given")
+	}
+	if args[0] == "match" {
+		return runApprovalsMatch(env, args[1:])
 	}
 	verbs := map[string]func(*approvalsRun) int{
 		"list":   (*approvalsRun).list,

@@ -45,6 +45,7 @@ func commands() []command {
 		{name: "authz", summary: "run the authorization pipeline on given inputs", run: runAuthz},
 		{name: "audit", summary: "verify, show and prune audit chains, or print where one ends", run: runAudit},
 		{name: "sandbox", summary: "run a command confined, or say what confines one", run: runSandbox},
+		{name: "safety", summary: "grade shell commands, one or many", run: runSafety},
 	}
 }
 
