@@ -134,18 +134,34 @@ func ParseCheckpoint(data []byte) (Checkpoint, error) {
 
 // readCheckpoint reads a checkpoint's file; nil means that there is none.
 func readCheckpoint(path string) (*Checkpoint, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	c, err := LoadCheckpoint(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
+	case err != nil:
+		return nil, err
+	default:
+		return &c, nil
 	}
+}
+
+// LoadCheckpoint reads a checkpoint that was stored in a file of its own.
+func LoadCheckpoint(path string) (Checkpoint, error) {
+	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read checkpoint: %w", err)
+		return Checkpoint{}, fmt.Errorf("read checkpoint: %w", err)
 	}
 	c, err := ParseCheckpoint(data)
 	if err != nil {
-		return nil, fmt.Errorf("read checkpoint %s: %w", path, err)
+		return Checkpoint{}, fmt.Errorf("read checkpoint %s: %w", path, err)
 	}
-	return &c, nil
+	return c, nil
+}
+
+// HasChain reports whether an owner has a chain below dir, whole or not.
+func HasChain(dir, owner string) bool {
+	_, err := os.Stat(OwnerDir(dir, owner))
+	return err == nil
 }
 
 // Owners returns the owners that have chains below dir, sorted. A directory

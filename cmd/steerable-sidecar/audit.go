@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/steerable-go/sidecar/auditlog"
@@ -15,7 +14,7 @@ import (
 	"github.com/steerable-go/sidecar/authz/signing"
 )
 
-// auditUsage is printed when the arguments make no sense.
+// auditUsage is printed for --help.
 const auditUsage = `usage:
   steerable-sidecar audit verify [--owner O] [--pubkey FILE] [--head FILE]
                                  [--expect-count N --expect-head HASH] [--json]
@@ -75,15 +74,15 @@ func runAudit(env environment, args []string) int {
 		"prune":  (*auditRun).prune,
 	}
 	misuse := func(message string) int {
-		_, _ = fmt.Fprintf(env.stderr, "steerable-sidecar audit: %s\n%s", message, auditUsage)
+		_, _ = fmt.Fprintf(env.stderr, "steerable-sidecar audit: %s; audit --help explains it\n", message)
 		return exitAuditUsage
 	}
 	if len(args) == 0 {
-		return misuse("no audit subcommand given")
+		return misuse("no subcommand given")
 	}
 	verb, ok := verbs[args[0]]
 	if !ok {
-		return misuse(fmt.Sprintf("unknown audit subcommand %q", args[0]))
+		return misuse(fmt.Sprintf("unknown subcommand %q", args[0]))
 	}
 	r, err := parseAudit(env, args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -169,10 +168,10 @@ func (r *auditRun) load() error {
 		}
 		r.dir = filepath.Join(home, ".steerable", "audit")
 	}
-	if _, err := os.Stat(r.dir); err != nil {
+	_, err := auditlog.Owners(r.dir)
+	if err != nil {
 		return fmt.Errorf("no audit log: %w", err)
 	}
-	var err error
 	if r.dir, err = filepath.Abs(r.dir); err != nil {
 		return err
 	}
@@ -201,13 +200,9 @@ func (r *auditRun) loadHead() error {
 	if r.headPath == "" {
 		return nil
 	}
-	data, err := os.ReadFile(r.headPath)
+	c, err := auditlog.LoadCheckpoint(r.headPath)
 	if err != nil {
 		return fmt.Errorf("read head: %w", err)
-	}
-	c, err := auditlog.ParseCheckpoint(data)
-	if err != nil {
-		return fmt.Errorf("read head %s: %w", r.headPath, err)
 	}
 	if r.hasOwner && r.owner != c.Owner {
 		return fmt.Errorf("the head is of owner %q", c.Owner)
@@ -241,7 +236,7 @@ func (r *auditRun) verify() (int, error) {
 		if err != nil {
 			return 0, fmt.Errorf("owner %q: %w", owner, err)
 		}
-		if _, err := os.Stat(auditlog.OwnerDir(r.dir, owner)); err != nil && r.checkpoint == nil {
+		if !auditlog.HasChain(r.dir, owner) && r.checkpoint == nil {
 			return 0, fmt.Errorf("owner %q has no chain", owner)
 		}
 		if err := r.printReport(owner, rep); err != nil {
