@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -362,8 +363,8 @@ func raw(nr uintptr, args ...uintptr) func() error {
 	return func() error {
 		args = append(args, 0, 0, 0, 0, 0, 0)
 		_, _, e := unix.Syscall6(nr, args[0], args[1], args[2], args[3], args[4], args[5])
-		switch e {
-		case 0, unix.EINVAL, unix.EFAULT, unix.ENOTTY, unix.EBADF, unix.ENOENT, unix.ENOKEY:
+		looked := []syscall.Errno{0, unix.EINVAL, unix.EFAULT, unix.ENOTTY, unix.EBADF, unix.ENOENT, unix.ENOKEY}
+		if slices.Contains(looked, e) {
 			return nil
 		}
 		return e

@@ -91,8 +91,7 @@ func runProbe(t *testing.T, u user, backend string) map[string]bool {
 	leak(t, cmd, r.out)
 	out, err := cmd.Output()
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			t.Fatalf("%v: %s", err, exit.Stderr)
 		}
 		t.Fatal(err)

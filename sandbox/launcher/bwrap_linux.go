@@ -129,14 +129,14 @@ func (l *launch) spawnBwrap(path string, args, env []string, req []byte) (*sessi
 	if err != nil {
 		return nil, err
 	}
-	real, err := unix.FcntlInt(stderr, unix.F_DUPFD_CLOEXEC, firstOwn)
+	outer, err := unix.FcntlInt(stderr, unix.F_DUPFD_CLOEXEC, firstOwn)
 	if err != nil {
 		return nil, err
 	}
 	p := &spawn.Program{}
 	parent := spawn.Slot(os.Getpid())
 	childStart(p, ours, unix.SIGKILL, &parent)
-	places := [][2]int{{theirs, fdControl}, {real, fdStderr}, {self, fdProgram}, {request, fdRequest}, {words, stderr}}
+	places := [][2]int{{theirs, fdControl}, {outer, fdStderr}, {self, fdProgram}, {request, fdRequest}, {words, stderr}}
 	if l.script >= 0 {
 		places = append(places, [2]int{l.script, fdScript})
 	}
@@ -150,7 +150,7 @@ func (l *launch) spawnBwrap(path string, args, env []string, req []byte) (*sessi
 		return nil, err
 	}
 	pid, err := spawn.Start(p, 0, theirs)
-	for _, fd := range []int{theirs, request, self, words, real} {
+	for _, fd := range []int{theirs, request, self, words, outer} {
 		_ = unix.Close(fd)
 	}
 	if err != nil {

@@ -21,7 +21,6 @@ type confinement struct {
 	control int
 	limits  policy.Limits
 	script  int // -1 for none
-	keep    int // lowest descriptor to leave alone, for the weakened test build
 	cwd     string
 	path    string
 	argv    []string

@@ -25,7 +25,8 @@ func inner(environ []string) int {
 		return exitWrapper
 	}
 	err := becomeCommand(environ)
-	step, errno := "inner stage", syscall.Errno(0)
+	var step string
+	var errno syscall.Errno
 	var failed *spawn.StepError
 	var command *commandError
 	switch {

@@ -91,8 +91,7 @@ func (e *startError) Unwrap() error { return e.err }
 // attempt runs the command with one rung.
 func (l *launch) attempt(m machine, r rung) (int, error) {
 	s, err := r.start(l, m)
-	var command *commandError
-	if errors.As(err, &command) {
+	if _, ok := errors.AsType[*commandError](err); ok {
 		return 0, err // no rung finds what is not there
 	}
 	if err != nil {

@@ -13,7 +13,7 @@ func complain(text string) { report([]byte("steerable-sandbox: " + line(text) + 
 func report(b []byte) {
 	for len(b) > 0 {
 		n, err := syscall.Write(stderr, b)
-		if err == syscall.EINTR { //nolint:errorlint // a system call returns the bare errno
+		if err == syscall.EINTR {
 			continue
 		}
 		if err != nil || n <= 0 {

@@ -115,8 +115,7 @@ func (e *commandError) Unwrap() error { return e.err }
 // failed prints the one line of a failure and returns the exit status.
 func failed(err error) int {
 	complain(err.Error())
-	var command *commandError
-	if errors.As(err, &command) {
+	if command, ok := errors.AsType[*commandError](err); ok {
 		return command.code
 	}
 	return exitWrapper
@@ -125,12 +124,12 @@ func failed(err error) int {
 // line is text made fit for one line: what a path or a kernel put into an
 // error message must not start a second one.
 func line(text string) string {
-	return strings.Map(func(r rune) rune {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}
 		return r
-	}, strings.TrimSpace(text))
+	}, text))
 }
 
 // checkReport refuses to go on below what was required and prints the report

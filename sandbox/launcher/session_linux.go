@@ -85,8 +85,7 @@ func (s *session) handshake() error {
 			return nil
 		default:
 			err := s.failure(m)
-			var command *commandError
-			if errors.As(err, &command) {
+			if _, ok := errors.AsType[*commandError](err); ok {
 				return err
 			}
 			return &startError{err: err}

@@ -63,14 +63,14 @@ func (c Config) roots() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		real, err := existingDir(path)
+		resolved, err := existingDir(path)
 		if err != nil {
 			return nil, refuse(ReasonRootMissing, "writable root %q does not exist: %s", root, cause(err))
 		}
-		if real == "/" && !c.AllowRootFS {
+		if resolved == "/" && !c.AllowRootFS {
 			return nil, refuse(ReasonRootFS, "writable root %q is the whole file system, which needs allowRootFs", root)
 		}
-		roots, lexical = append(roots, real), append(lexical, path)
+		roots, lexical = append(roots, resolved), append(lexical, path)
 	}
 	for i := range roots {
 		if leaves(i, lexical, roots) {
@@ -88,11 +88,11 @@ func (c Config) gitDirs() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		real, err := existingDir(path)
-		if err != nil || !isGitDir(real) {
+		resolved, err := existingDir(path)
+		if err != nil || !isGitDir(resolved) {
 			return nil, refuse(ReasonGitDir, "%q is not a git directory", dir)
 		}
-		dirs = append(dirs, real)
+		dirs = append(dirs, resolved)
 	}
 	slices.Sort(dirs)
 	return slices.Compact(dirs), nil
@@ -107,8 +107,8 @@ func (c Config) readDeny() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if real, err := realPath(abs); err == nil {
-			paths = append(paths, real)
+		if resolved, err := realPath(abs); err == nil {
+			paths = append(paths, resolved)
 		}
 	}
 	slices.Sort(paths)

@@ -85,8 +85,8 @@ func SetVar(env []string, name, value string) []string {
 
 // Lookup returns the last value of name in env, and whether there is one.
 func Lookup(env []string, name string) (string, bool) {
-	for i := len(env) - 1; i >= 0; i-- {
-		if value, ok := strings.CutPrefix(env[i], name+"="); ok {
+	for _, entry := range slices.Backward(env) {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value, true
 		}
 	}

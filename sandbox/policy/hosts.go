@@ -83,8 +83,7 @@ func isLocal(e egress.Endpoint) bool {
 }
 
 func entryReason(err error) string {
-	var entry *egress.EntryError
-	if errors.As(err, &entry) {
+	if entry, ok := errors.AsType[*egress.EntryError](err); ok {
 		return string(entry.Reason)
 	}
 	return err.Error()

@@ -38,45 +38,45 @@ func isControl(r rune) bool { return r < 0x20 || r == 0x7f || r >= 0x80 && r < 0
 
 // realPath resolves every symbolic link of an absolute path.
 func realPath(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", err
 	}
-	if strings.ContainsFunc(real, isControl) {
+	if strings.ContainsFunc(resolved, isControl) {
 		return "", errControl
 	}
-	return real, nil
+	return resolved, nil
 }
 
 var errControl = errors.New("the real path holds a control character")
 
 // existingDir resolves path and demands a directory.
 func existingDir(path string) (string, error) {
-	real, err := realPath(path)
+	resolved, err := realPath(path)
 	if err != nil {
 		return "", err
 	}
-	info, err := os.Stat(real)
+	info, err := os.Stat(resolved)
 	if err != nil {
 		return "", err
 	}
 	if !info.IsDir() {
 		return "", syscall.ENOTDIR
 	}
-	return real, nil
+	return resolved, nil
 }
 
 // leaves reports whether root i was given as a path below another root but
 // resolves outside every such root. A confined command can write in the other
 // root, so it may have planted the symbolic link itself, and following it
 // would hand out whatever it points at.
-func leaves(i int, lexical, real []string) bool {
+func leaves(i int, lexical, resolved []string) bool {
 	below := false
 	for j := range lexical {
-		if j == i || !inside(lexical[i], lexical[j]) && !inside(lexical[i], real[j]) || lexical[i] == lexical[j] {
+		if j == i || !inside(lexical[i], lexical[j]) && !inside(lexical[i], resolved[j]) || lexical[i] == lexical[j] {
 			continue
 		}
-		if inside(real[i], real[j]) {
+		if inside(resolved[i], resolved[j]) {
 			return false
 		}
 		below = true
@@ -102,8 +102,7 @@ func InRoots(path string, dirs []string) bool {
 
 // cause returns the errno text without the path around it.
 func cause(err error) string {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err.Error()
 	}
 	return err.Error()

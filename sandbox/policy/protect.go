@@ -61,24 +61,24 @@ func ProtectedPaths(roots, gitDirs []string) []Protected {
 // aliases), and those of submodules and worktrees. The rest stays writable,
 // since committing writes index, objects, refs and logs.
 func gitProtection(dir string, writable []string, pin bool) []Protected {
-	real, ok := resolveIn(dir, writable)
-	if !ok || !isGitDir(real) {
+	resolved, ok := resolveIn(dir, writable)
+	if !ok || !isGitDir(resolved) {
 		return nil
 	}
 	var list []Protected
 	if pin {
-		list = append(list, Protected{Path: real, Pin: true})
+		list = append(list, Protected{Path: resolved, Pin: true})
 	}
-	if hooks := filepath.Join(real, "hooks"); !exists(hooks) {
+	if hooks := filepath.Join(resolved, "hooks"); !exists(hooks) {
 		list = append(list, Protected{Path: hooks, Create: true})
 	}
 	for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "gitdir"} {
-		if path, ok := resolveIn(filepath.Join(real, name), writable); ok {
+		if path, ok := resolveIn(filepath.Join(resolved, name), writable); ok {
 			list = append(list, Protected{Path: path})
 		}
 	}
 	for _, group := range []string{"modules", "worktrees"} {
-		list = append(list, nestedGitDirs(filepath.Join(real, group), writable)...)
+		list = append(list, nestedGitDirs(filepath.Join(resolved, group), writable)...)
 	}
 	return list
 }
@@ -109,11 +109,11 @@ func resolveIn(path string, writable []string) (string, bool) {
 	if !exists(path) {
 		return "", false // the usual case, and much cheaper than resolving
 	}
-	real, err := realPath(path)
-	if err != nil || !InRoots(real, writable) {
+	resolved, err := realPath(path)
+	if err != nil || !InRoots(resolved, writable) {
 		return "", false
 	}
-	return real, true
+	return resolved, true
 }
 
 // isGitDir recognises a git directory as git does: HEAD, objects and refs.

@@ -64,17 +64,10 @@ func New(abi int, l Layout) (fd int, err error) {
 	} else {
 		rules = append(rules, landlock.PathAccess(access(readable()), "/"))
 	}
-	options := []any{access(handled(abi))}
-	if s := scopes(abi); s != 0 {
-		options = append(options, landlock.ScopedSet(s))
-	}
+	config := landlock.Config{HandledAccessFS: access(handled(abi)), Scoped: landlock.ScopedSet(scopes(abi))}
 	if l.ConnectPort != 0 {
-		options = append(options, landlock.AccessNetSet(unix.LANDLOCK_ACCESS_NET_CONNECT_TCP|unix.LANDLOCK_ACCESS_NET_BIND_TCP))
+		config.HandledAccessNet = unix.LANDLOCK_ACCESS_NET_CONNECT_TCP | unix.LANDLOCK_ACCESS_NET_BIND_TCP
 		rules = append(rules, landlock.ConnectTCP(l.ConnectPort))
-	}
-	config, err := landlock.NewConfig(options...)
-	if err != nil {
-		return -1, fmt.Errorf("configure landlock: %w", err)
 	}
 	fd, _, err = config.NewRulesetFD(rules...)
 	if err != nil {
@@ -90,10 +83,7 @@ func New(abi int, l Layout) (fd int, err error) {
 // it grants that right itself (LANDLOCK_ACCESS_FS_REFER, "denied by default"),
 // so this one handles the right only to grant it everywhere.
 func NewScope() (fd int, err error) {
-	config, err := landlock.NewConfig(landlock.AccessFSSet(refer), landlock.ScopedSet(scopeSignal))
-	if err != nil {
-		return -1, fmt.Errorf("configure landlock scope: %w", err)
-	}
+	config := landlock.Config{HandledAccessFS: refer, Scoped: scopeSignal}
 	fd, _, err = config.NewRulesetFD(landlock.PathAccess(refer, "/"))
 	if err != nil {
 		return -1, fmt.Errorf("create landlock scope: %w", err)

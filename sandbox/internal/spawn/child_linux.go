@@ -73,7 +73,7 @@ func child(steps []step, msg *failure, report int) {
 	base := 0
 	for {
 		at, errno := walk(steps)
-		if errno == inChild {
+		if errno == errInChild {
 			base, steps = base+len(steps), steps[at].child.steps
 			continue
 		}
@@ -98,9 +98,9 @@ func tell(msg *failure, report, at int, errno syscall.Errno) {
 	_, _, _ = syscall.RawSyscall(syscall.SYS_WRITE, uintptr(report), uintptr(unsafe.Pointer(msg)), FailureSize)
 }
 
-// inChild is what the fork step returns in the new process, outside the range
+// errInChild is what the fork step returns in the new process, outside the range
 // of real errors.
-const inChild syscall.Errno = 0xffff
+const errInChild syscall.Errno = 0xffff
 
 // walk runs steps until one fails and returns its index and error, or the
 // number of steps and no error.
@@ -143,7 +143,7 @@ func perform(s *step) (uintptr, syscall.Errno) {
 	case kindFork:
 		pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
 		if errno == 0 && pid == 0 {
-			errno = inChild
+			errno = errInChild
 		}
 		return pid, errno
 	case kindGuard:

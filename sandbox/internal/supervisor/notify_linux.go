@@ -43,11 +43,10 @@ func (l listener) receive() (*request, error) {
 	for {
 		r := new(request)
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(l), ioctlReceive, uintptr(unsafe.Pointer(r)))
-		switch {
-		case errno == 0:
+		switch errno {
+		case 0:
 			return r, nil
-		// ENOENT: the caller was killed before we looked.
-		case errno == unix.EINTR || errno == unix.ENOENT:
+		case unix.EINTR, unix.ENOENT: // ENOENT: the caller was killed before we looked
 		default:
 			return nil, fmt.Errorf("receive notification: %w", errno)
 		}

@@ -52,8 +52,8 @@ func (t target) text(addr uint64, limit int) (string, error) {
 		if got, err := t.peek(addr, b); err != nil || got != n {
 			return "", unix.EFAULT
 		}
-		if i := bytes.IndexByte(b, 0); i >= 0 {
-			return string(append(s, b[:i]...)), t.from.check(t.id)
+		if head, _, found := bytes.Cut(b, []byte{0}); found {
+			return string(append(s, head...)), t.from.check(t.id)
 		}
 		s, addr = append(s, b...), addr+uint64(n)
 	}
