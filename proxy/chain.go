@@ -58,10 +58,16 @@ func (c *chain) byName(t target) bool {
 	return t.host.Name() != "" && !t.host.Loopback() && covers(c.names, t) && !covers(c.direct, t)
 }
 
-// bypassed reports whether t is dialled directly. Loopback is: it would mean
-// the upstream proxy's own machine.
+// bypassed reports whether t is dialled directly. Loopback is, unless the
+// upstream proxy runs on this machine: it would mean that proxy's own.
 func (c *chain) bypassed(t target, addrs []netip.Addr) bool {
-	return addrs[0].IsLoopback() || covers(c.direct, t)
+	return addrs[0].IsLoopback() && !c.local() || covers(c.direct, t)
+}
+
+// local reports whether the upstream proxy is reached over loopback.
+func (c *chain) local() bool {
+	addr, err := netip.ParseAddr(c.host)
+	return err == nil && addr.Unmap().IsLoopback() || c.host == "localhost"
 }
 
 // covers reads a bare pattern as every port, as a deny list does.

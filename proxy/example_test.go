@@ -33,6 +33,7 @@ func ExampleServer_Serve() {
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	ln, err := proxy.Listen(ctx, "127.0.0.1:0")
 	if err != nil {
 		fmt.Println(err)

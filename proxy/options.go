@@ -59,7 +59,8 @@ type Options struct {
 	// UpstreamNames are handed to Upstream by name, for targets that only it
 	// can resolve; their addresses cannot be judged here.
 	UpstreamNames []egress.Pattern
-	// UpstreamBypass are dialled directly; loopback targets always are.
+	// UpstreamBypass are dialled directly; so are loopback targets, unless
+	// Upstream is on this machine as well.
 	UpstreamBypass []egress.Pattern
 
 	// SOCKS accepts SOCKS5 CONNECT on the data listeners too.

@@ -2,9 +2,11 @@ package proxy
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/binary"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 )
@@ -93,7 +95,8 @@ func FuzzSOCKSRequest(f *testing.F) {
 	})
 }
 
-// upstreamProxy is an HTTP proxy or SOCKS5 proxy made of a second harness.
+// TestChain uses a second server as the proxy behind the first, in two of the
+// protocols it speaks.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	target := server(t, "tcp", "127.0.0.1:0", func(c *net.TCPConn) {
@@ -120,18 +123,80 @@ func TestChain(t *testing.T) {
 				t.Errorf("fields %v", r.fields)
 			}
 			up.events.nth(t, before+2)
-			// Names that are resolved here are judged here; loopback and the
-			// bypass list do not leave this machine.
+			// Names that are resolved here are judged here, and passed on as
+			// the address that was judged; the bypass list is dialled directly.
 			if r := refused(t, h.addr, "CONNECT meta.test:"+port+" HTTP/1.1\r\n\r\n", "403"); r.fields["x-proxy-error"] != "blocked_address" {
 				t.Errorf("fields %v", r.fields)
 			}
-			for _, direct := range []string{"direct.example", "local.test", "127.0.0.1"} {
-				wantBytes(t, tunnel(t, h.addr, direct+":"+port), "banner")
-			}
+			wantBytes(t, tunnel(t, h.addr, "direct.example:"+port), "banner")
 			if n := len(up.events.all(t)); n != before+2 {
 				t.Errorf("the upstream proxy saw %d requests, want 2", n-before)
 			}
+			for i, through := range []string{"local.test", "127.0.0.1"} {
+				conn := tunnel(t, h.addr, through+":"+port)
+				wantBytes(t, conn, "banner")
+				_ = conn.Close()
+				if e := up.events.nth(t, before+3+i); e.Host != "127.0.0.1" {
+					t.Errorf("%s reached the upstream proxy as %s", through, e.Host)
+				}
+			}
 		})
+	}
+}
+
+// TestChainBypass keeps loopback on this machine when the upstream proxy is on
+// another one.
+func TestChainBypass(t *testing.T) {
+	loopback, public := []netip.Addr{netip.MustParseAddr("127.0.0.1")}, []netip.Addr{netip.MustParseAddr("192.0.2.1")}
+	for upstream, want := range map[string]bool{
+		"http://proxy.example:3128": true, "socks5://192.0.2.9": true, "http://127.0.0.1:3128": false, "http://[::1]:3128": false, "https://localhost": false,
+	} {
+		c, err := newChain(Options{Upstream: mustURL(t, upstream), UpstreamBypass: entries(t, "near.example")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		far := target{host: host(t, "far.example"), port: 443}
+		if got := c.bypassed(far, loopback); got != want {
+			t.Errorf("%s: loopback bypassed: %v", upstream, got)
+		}
+		if c.bypassed(far, public) || !c.bypassed(target{host: host(t, "near.example"), port: 1}, public) {
+			t.Errorf("%s: the bypass list is not what decides", upstream)
+		}
+	}
+}
+
+// TestChainTLS reaches an upstream proxy over TLS, and only one it trusts.
+func TestChainTLS(t *testing.T) {
+	t.Parallel()
+	cert, pool := testCA(t)
+	target := echo(t)
+	up := start(t, Options{Policy: Policy{Allow: entries(t, target)}})
+	front := server(t, "tcp", "127.0.0.1:0", func(c *net.TCPConn) {
+		tc := tls.Server(c, &tls.Config{Certificates: []tls.Certificate{cert}})
+		inner, err := net.Dial("tcp", up.addr)
+		if err != nil {
+			return
+		}
+		defer func() { _ = inner.Close() }()
+		go func() {
+			_, _ = io.Copy(inner, tc)
+			_ = inner.(*net.TCPConn).CloseWrite()
+		}()
+		_, _ = io.Copy(tc, inner)
+		_ = tc.CloseWrite()
+	}).String()
+	opt := Options{Upstream: mustURL(t, "https://"+front), RootCAs: pool, Policy: Policy{Allow: entries(t, target)}}
+	h := start(t, opt)
+	conn := tunnel(t, h.addr, target)
+	wantEcho(t, conn, strings.Repeat("over TLS ", 20000))
+	_ = conn.CloseWrite()
+	if rest, err := io.ReadAll(conn); err != nil || len(rest) > 0 {
+		t.Errorf("%d bytes, %v", len(rest), err)
+	}
+	opt.RootCAs = nil
+	h = start(t, opt)
+	if r := refused(t, h.addr, "CONNECT "+target+" HTTP/1.1\r\n\r\n", "502"); r.fields["x-proxy-error"] != "tls_error" {
+		t.Errorf("fields %v", r.fields)
 	}
 }
 

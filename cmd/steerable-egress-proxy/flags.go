@@ -121,7 +121,7 @@ func upstreamOptions() []option {
 		{"upstream", "URL", "go through this http, https or socks5 proxy", setString(func(f *flags) *string { return &f.upstream })},
 		{"upstream-auth-env", "VAR", "variable with user:password for it", setString(func(f *flags) *string { return &f.upstreamAuth })},
 		{"upstream-name", "ENTRY", "let the upstream proxy resolve these names (repeatable)", setList(func(f *flags) *[]string { return &f.upstreamNames })},
-		{"upstream-bypass", "ENTRY", "dial these directly (repeatable)", setList(func(f *flags) *[]string { return &f.upstreamBypass })},
+		{"upstream-bypass", "ENTRY", "dial these directly, and loopback if the proxy is elsewhere (repeatable)", setList(func(f *flags) *[]string { return &f.upstreamBypass })},
 	}
 }
 
