@@ -180,14 +180,13 @@ func (c *chain) readOn() error {
 		return broken(c.segment, res)
 	}
 	c.size, c.head = c.size+read, res.Head
-	switch res.Code { //nolint:exhaustive // the others have returned above
-	case audit.CodeNoFinalNewline:
+	if res.Code == audit.CodeNoFinalNewline {
 		return c.finishLine()
-	case audit.CodeTornTail:
-		return c.quarantine(f, info.Size())
-	default:
-		return nil
 	}
+	if res.Code == audit.CodeTornTail {
+		return c.quarantine(f, info.Size())
+	}
+	return nil
 }
 
 // finishLine writes the newline that a crash kept from a whole entry.

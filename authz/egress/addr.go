@@ -38,27 +38,25 @@ func CheckAddr(addr netip.Addr, opts Options) authz.Verdict {
 // is not public for another reason. Classes that do not exist yet fall under
 // the latter.
 func classReason(class egress.Class, is4 bool) authz.Reason {
-	switch class { //nolint:exhaustive // everything else shares the default
-	case egress.Private:
-		return authz.ReasonPrivateIPv4
-	case egress.Loopback:
-		return authz.ReasonLoopback
-	case egress.LinkLocal:
-		return authz.ReasonLinkLocal
-	case egress.ThisNetwork:
-		return authz.ReasonThisNetwork
-	case egress.UniqueLocal:
-		return authz.ReasonPrivateIPv6
-	case egress.Mapped:
-		return authz.ReasonIPv4Mapped
-	case egress.Unspecified:
-		if is4 {
-			return authz.ReasonThisNetwork
-		}
-		return authz.ReasonSpecialPurpose
-	default:
-		return authz.ReasonSpecialPurpose
+	if class == egress.Unspecified && is4 {
+		class = egress.ThisNetwork
 	}
+	for _, r := range []struct {
+		class  egress.Class
+		reason authz.Reason
+	}{
+		{egress.Private, authz.ReasonPrivateIPv4},
+		{egress.Loopback, authz.ReasonLoopback},
+		{egress.LinkLocal, authz.ReasonLinkLocal},
+		{egress.ThisNetwork, authz.ReasonThisNetwork},
+		{egress.UniqueLocal, authz.ReasonPrivateIPv6},
+		{egress.Mapped, authz.ReasonIPv4Mapped},
+	} {
+		if r.class == class {
+			return r.reason
+		}
+	}
+	return authz.ReasonSpecialPurpose
 }
 
 // CheckResolved gives the verdict on all answers for one name: the first

@@ -102,7 +102,10 @@ func (g *Generator) Text() string {
 
 // match returns a text that the expression matches, ignoring assertions.
 func (g *Generator) match(re *syntax.Regexp) string {
-	switch re.Op { //nolint:exhaustive // what is left is assertions, which match nothing
+	switch re.Op {
+	case syntax.OpNoMatch, syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine,
+		syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return "" // assertions hold or fail by what stands beside them
 	case syntax.OpLiteral:
 		return g.literal(re)
 	case syntax.OpCharClass:
