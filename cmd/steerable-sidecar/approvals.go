@@ -11,7 +11,7 @@ import (
 	"github.com/steerable-go/sidecar/approvals"
 )
 
-// approvalsUsage is printed when the arguments make no sense.
+// approvalsUsage is printed for --help.
 const approvalsUsage = `usage:
   steerable-sidecar approvals list   --store FILE --policy FILE
   steerable-sidecar approvals revoke --store FILE --category NAME
@@ -41,7 +41,7 @@ type approvalsRun struct {
 // revoke, and 2 for wrong usage.
 func runApprovals(env environment, args []string) int {
 	if len(args) == 0 {
-		return approvalsMisuse(env, "no approvals subcommand given")
+		return approvalsMisuse(env, "no subcommand given; approvals --help lists them")
 	}
 	if args[0] == "match" {
 		return runApprovalsMatch(env, args[1:])
@@ -54,7 +54,7 @@ func runApprovals(env environment, args []string) int {
 	}
 	verb, ok := verbs[args[0]]
 	if !ok {
-		return approvalsMisuse(env, fmt.Sprintf("unknown approvals subcommand %q", args[0]))
+		return approvalsMisuse(env, fmt.Sprintf("unknown subcommand %q; approvals --help lists them", args[0]))
 	}
 	r, err := parseApprovals(env, args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -68,7 +68,7 @@ func runApprovals(env environment, args []string) int {
 }
 
 func approvalsMisuse(env environment, message string) int {
-	_, _ = fmt.Fprintf(env.stderr, "steerable-sidecar approvals: %s\n%s", message, approvalsUsage)
+	_, _ = fmt.Fprintf(env.stderr, "steerable-sidecar approvals: %s\n", message)
 	return exitUsage
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/steerable-go/sidecar/safety"
 )
 
-// approvalsMatchUsage is printed for --help and after wrong usage.
+// approvalsMatchUsage is printed for --help.
 const approvalsMatchUsage = `usage: steerable-sidecar approvals match --jsonl
 
 Reads one object {"prefix": [...], "cmd", "decision"?: "allow"|"deny",
@@ -34,13 +34,12 @@ type approvalsMatchReply struct {
 // runApprovalsMatch says whether approval prefixes cover commands. It returns 0,
 // 2 for wrong usage and 1 if a stream fails.
 func runApprovalsMatch(env environment, args []string) int {
-	if len(args) > 0 && isHelp(args[0]) {
+	if asksHelp(args) {
 		_, _ = io.WriteString(env.stdout, approvalsMatchUsage)
 		return exitOK
 	}
 	if len(args) != 1 || args[0] != "--jsonl" {
-		_, _ = io.WriteString(env.stderr, approvalsMatchUsage)
-		return exitUsage
+		return approvalsMisuse(env, "match takes --jsonl and nothing else")
 	}
 	m := approvalsMatcher{byPlatform: map[safety.Platform]*safety.Matcher{}}
 	if err := eachLine(env.stdin, env.stdout, m.line); err != nil {

@@ -199,7 +199,7 @@ func TestAuditUsage(t *testing.T) {
 		{"verify", "--expect-count", "1", "--expect-head", "x"},
 		{"show", "--json"},
 	} {
-		if code, stdout, stderr := runIn(t, "", append([]string{"audit"}, args...)...); code != exitAuditUsage || stdout != "" || !strings.Contains(stderr, "usage:") {
+		if code, stdout, stderr := runIn(t, "", append([]string{"audit"}, args...)...); code != exitAuditUsage || stdout != "" || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("audit %q: %d %q %q", args, code, stdout, stderr)
 		}
 	}

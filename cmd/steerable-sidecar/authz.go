@@ -16,7 +16,7 @@ import (
 	"github.com/steerable-go/sidecar/authz/govern"
 )
 
-// authzUsage is printed when the arguments make no sense.
+// authzUsage is printed for --help.
 const authzUsage = `usage:
   steerable-sidecar authz eval --jsonl     run stages on the inputs on standard input
   steerable-sidecar authz explain --json   run the pipeline on one input, with every stage
@@ -30,11 +30,11 @@ line, in the same order; what cannot be run gives {"error": …}.
 // and 2 for wrong usage.
 func runAuthz(env environment, args []string) int {
 	misuse := func(message string) int {
-		_, _ = fmt.Fprintf(env.stderr, "steerable-sidecar authz: %s\n%s", message, authzUsage)
+		_, _ = fmt.Fprintf(env.stderr, "steerable-sidecar authz: %s; authz --help explains it\n", message)
 		return exitUsage
 	}
 	if len(args) == 0 {
-		return misuse("no authz subcommand given")
+		return misuse("no subcommand given")
 	}
 	verb := args[0]
 	set := flag.NewFlagSet(verb, flag.ContinueOnError)

@@ -46,7 +46,7 @@ type probe struct {
 // runLLM asks a model server. It returns 0, or 1 if the server failed and the
 // output is for people, or 2 for wrong usage.
 func runLLM(env environment, args []string) int {
-	if len(args) > 0 && isHelp(args[0]) || len(args) > 1 && isHelp(args[1]) {
+	if asksHelp(args) || len(args) > 1 && isHelp(args[1]) {
 		_, _ = io.WriteString(env.stdout, llmUsage)
 		return exitOK
 	}

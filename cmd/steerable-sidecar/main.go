@@ -31,21 +31,22 @@ type environment struct {
 type command struct {
 	name    string
 	summary string
+	help    string // printed for --help
 	run     func(env environment, args []string) int
 }
 
 // commands lists the subcommands in the order in which help prints them.
 func commands() []command {
 	return []command{
-		{name: "demo", summary: "play a turn with the scripted model and show it", run: runDemo},
-		{name: "version", summary: "print the version, as JSON with --json", run: runVersion},
-		{name: "approvals", summary: "list, revoke and check stored answers", run: runApprovals},
-		{name: "schema", summary: "write the JSON Schemas of the protocol to a directory", run: runSchema},
-		{name: "llm", summary: "ask a model server and show what came back", run: runLLM},
-		{name: "authz", summary: "run the authorization pipeline on given inputs", run: runAuthz},
-		{name: "audit", summary: "verify, show and prune audit chains, or print where one ends", run: runAudit},
-		{name: "sandbox", summary: "run a command confined, or say what confines one", run: runSandbox},
-		{name: "safety", summary: "grade shell commands, one or many", run: runSafety},
+		{name: "demo", summary: "play a turn with the scripted model and show it", help: demoUsage, run: runDemo},
+		{name: "version", summary: "print the version, as JSON with --json", help: versionUsage, run: runVersion},
+		{name: "approvals", summary: "list, revoke and check stored answers", help: approvalsUsage, run: runApprovals},
+		{name: "schema", summary: "write the JSON Schemas of the protocol to a directory", help: schemaUsage, run: runSchema},
+		{name: "llm", summary: "ask a model server and show what came back", help: llmUsage, run: runLLM},
+		{name: "authz", summary: "run the authorization pipeline on given inputs", help: authzUsage, run: runAuthz},
+		{name: "audit", summary: "verify, show and prune audit chains, or print where one ends", help: auditUsage, run: runAudit},
+		{name: "sandbox", summary: "run a command confined, or say what confines one", help: sandboxUsage, run: runSandbox},
+		{name: "safety", summary: "grade shell commands, one or many", help: safetyUsage, run: runSafety},
 	}
 }
 
@@ -64,27 +65,20 @@ func run(env environment, args []string) int {
 		return serve(env, args)
 	}
 	if isHelp(args[0]) || args[0] == "help" {
-		help(env.stdout)
+		printHelp(env.stdout, args[1:])
 		return exitOK
 	}
 	for _, c := range commands() {
-		if c.name == args[0] {
+		switch {
+		case c.name != args[0]:
+		case asksHelp(args[1:]):
+			_, _ = io.WriteString(env.stdout, c.help)
+			return exitOK
+		default:
 			return c.run(env, args[1:])
 		}
 	}
 	return usage(env, "unknown command %q; --help lists the commands", args[0])
-}
-
-func isHelp(arg string) bool { return arg == "-h" || arg == "--help" || arg == "-help" }
-
-// help prints the commands.
-func help(w io.Writer) {
-	fmt.Fprint(w, "steerable-sidecar serves desktop agents over standard input and output.\n\n"+
-		"Usage:\n  steerable-sidecar [--log-level L] [--quiet-ready] [--storage-path FILE] [--max-frame-bytes N]\n"+
-		"  steerable-sidecar COMMAND …\n\nCommands:\n")
-	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.summary)
-	}
 }
 
 // usage prints one clear line and returns the exit code for wrong usage.

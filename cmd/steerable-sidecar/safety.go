@@ -43,10 +43,6 @@ type safetyRun struct {
 // runSafety grades commands. It returns 0, 2 for wrong usage, 78 for rules that
 // cannot be used, and 1 if a stream fails.
 func runSafety(env environment, args []string) int {
-	if len(args) > 0 && isHelp(args[0]) {
-		_, _ = io.WriteString(env.stdout, safetyUsage)
-		return exitOK
-	}
 	if len(args) == 0 || args[0] != "classify" && args[0] != "rules" {
 		return usage(env, "safety: the subcommands are classify and rules; safety --help explains them")
 	}

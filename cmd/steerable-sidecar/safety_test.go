@@ -139,7 +139,7 @@ func TestApprovalsMatchCommand(t *testing.T) {
 	if code, stdout, _ := runSafetyIn("", "approvals", "match", "--help"); code != exitOK || stdout != approvalsMatchUsage {
 		t.Errorf("--help: code %d, %q", code, stdout)
 	}
-	if code, _, stderr := runSafetyIn("", "approvals", "match"); code != exitUsage || stderr != approvalsMatchUsage {
+	if code, _, stderr := runSafetyIn("", "approvals", "match"); code != exitUsage || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("no flag: code %d, %q", code, stderr)
 	}
 }

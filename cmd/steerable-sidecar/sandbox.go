@@ -31,6 +31,10 @@ func runSandbox(env environment, args []string) int {
 
 // describeSandbox prints what a command with these flags would be confined by.
 func describeSandbox(env environment, args []string) int {
+	if asksHelp(args) {
+		_, _ = io.WriteString(env.stdout, sandboxUsage)
+		return exitOK
+	}
 	// The parser demands a command, as exec does; describe runs none.
 	command, err := policy.ParseArgs(append(args, "--", "true"))
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -15,6 +16,10 @@ import (
 // their types. It returns 0 if all of them were written, 1 if one could not be,
 // and 2 for wrong usage.
 func runSchema(env environment, args []string) int {
+	if len(args) == 2 && isHelp(args[1]) {
+		_, _ = io.WriteString(env.stdout, schemaUsage)
+		return exitOK
+	}
 	if len(args) != 2 || args[0] != "dump" || args[1] == "" {
 		return usage(env, "usage: steerable-sidecar schema dump DIR")
 	}
