@@ -276,6 +276,7 @@ func TestMetricsAndDecisions(t *testing.T) {
 			t.Errorf("%q, %v; want %s", lines.Text(), err, want)
 		}
 	}
+	eventually(t, "the tunnel's end", func() bool { return h.srv.tunnels.Open() == 0 })
 	_, body, _ := ask(t, h, "GET", "/metrics", "")
 	for _, want := range []string{
 		`egress_proxy_decisions_total{reason="listed"} 1`, `egress_proxy_decisions_total{reason="not_listed"} 1`,
