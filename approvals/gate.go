@@ -184,11 +184,18 @@ func (g *Gate) denied(f facts) (Verdict, bool) {
 	if r, ok := f.policy.value.find(EffectDeny, g.opts.Matcher, req.Tool, f.command); ok {
 		return deny(ReasonPolicy, DenyOnce, "policy rule: "+r.String()), true
 	}
-	if effect, ok := f.store.value.lookup(req.Category); ok && effect == EffectDeny {
-		return deny(ReasonStore, DenyAlways, storeMessage(req)), true
+	// A question of another category is about the tool all the same: what is
+	// denied for the tool stays denied for it.
+	for _, category := range []string{req.Category, CategoryOf(req.Tool)} {
+		if effect, ok := f.store.value.lookup(category); ok && effect == EffectDeny {
+			return deny(ReasonStore, DenyAlways, storeMessage(category)), true
+		}
+		if said, ok := f.session.categories[category]; ok && said == EffectDeny {
+			return deny(ReasonSession, DenyForSession, sessionMessage(category)), true
+		}
 	}
 	if f.sessionSays(g.opts.Matcher, EffectDeny) {
-		return deny(ReasonSession, DenyForSession, sessionMessage(req)), true
+		return deny(ReasonSession, DenyForSession, sessionMessage(req.Category)), true
 	}
 	return Verdict{}, false
 }
@@ -203,11 +210,11 @@ func (g *Gate) allowed(f facts) (Verdict, bool) {
 	}
 	allow := Verdict{Outcome: OutcomeAllow}
 	if effect, ok := f.store.value.lookup(req.Category); ok && effect == EffectAllow {
-		allow.Kind, allow.Reason, allow.Message = AllowAlways, ReasonStore, storeMessage(req)
+		allow.Kind, allow.Reason, allow.Message = AllowAlways, ReasonStore, storeMessage(req.Category)
 		return allow, true
 	}
 	if f.sessionSays(g.opts.Matcher, EffectAllow) {
-		allow.Kind, allow.Reason, allow.Message = AllowForSession, ReasonSession, sessionMessage(req)
+		allow.Kind, allow.Reason, allow.Message = AllowForSession, ReasonSession, sessionMessage(req.Category)
 		return allow, true
 	}
 	if r, ok := f.policy.value.find(EffectAllow, g.opts.Matcher, req.Tool, f.command); ok {
@@ -285,10 +292,10 @@ func (f facts) anyDenyRule() bool {
 		slices.ContainsFunc(f.policy.value.rules, func(r IndexedRule) bool { return denies(r.Rule) })
 }
 
-func storeMessage(req Request) string {
-	return fmt.Sprintf("persisted decision for category '%s'", req.Category)
+func storeMessage(category string) string {
+	return fmt.Sprintf("persisted decision for category '%s'", category)
 }
 
-func sessionMessage(req Request) string {
-	return fmt.Sprintf("session decision for category '%s'", req.Category)
+func sessionMessage(category string) string {
+	return fmt.Sprintf("session decision for category '%s'", category)
 }
