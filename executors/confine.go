@@ -96,21 +96,24 @@ func (c *Confiner) Decide(_ context.Context, call *Call) *Confinement {
 		return d
 	case c.opts.HostSpawn:
 		d.Spawn = true
-		d.Refused = c.unreachable(call)
+		c.checkReach(call, d)
 		return d
 	}
 	d.Refused = shortfall(&c.opts, call.Name, d.Report)
 	return d
 }
 
-// unreachable says why the host's spawn cannot meet the request. An unknown
+// checkReach refuses a call when the host is known to reach less than the
+// request requires; the refusal then reports what it reaches. An unknown
 // capability is no reason: the result is checked against the host's report.
-func (c *Confiner) unreachable(call *Call) string {
+func (c *Confiner) checkReach(call *Call, d *Confinement) {
 	report := c.opts.HostReport()
 	if report == nil {
-		return ""
+		return
 	}
-	return shortfall(&c.opts, call.Name, *report)
+	if d.Refused = shortfall(&c.opts, call.Name, *report); d.Refused != "" {
+		d.Report = *report
+	}
 }
 
 // shortfall compares a report with what the request requires; empty if it is

@@ -116,6 +116,9 @@ func TestHostSpawn(t *testing.T) {
 	}{
 		{"full", `{"exitCode":0,"stdout":"hi","stderr":"","truncated":false,"sandbox":{"backend":"windows-restricted-token","enforcement":"full"}}`, ConfineOptions{RequireFull: true}, true, marker("windows-restricted-token", "full")},
 		{"exit code", `{"exitCode":3,"sandbox":{"backend":"w","enforcement":"partial"}}`, ConfineOptions{}, false, marker("w", "partial")},
+		{"success that the host declares", `{"exitCode":1,"success":true}`, ConfineOptions{}, true, `"exitCode":1`},
+		{"failure that the host declares", `{"exitCode":0,"success":false,"error":"killed"}`, ConfineOptions{}, false, `"error":"killed"`},
+		{"declared success where full is required", `{"exitCode":1,"success":true}`, ConfineOptions{RequireFull: true}, false, ErrorSandboxUnavailable},
 		{"no report", `{"exitCode":0}`, ConfineOptions{}, true, marker("host-spawn", "none")},
 		{"null report", `{"exitCode":0,"sandbox":null}`, ConfineOptions{}, true, marker("host-spawn", "none")},
 		{"no report where full is required", `{"exitCode":0}`, ConfineOptions{RequireFull: true}, false, ErrorSandboxUnavailable},
@@ -133,8 +136,6 @@ func TestHostSpawn(t *testing.T) {
 		{"fraction", `{"exitCode":0.5}`, ConfineOptions{}, false, "must be an integer"},
 		{"text exit code", `{"exitCode":"0"}`, ConfineOptions{}, false, "must be an integer"},
 		{"boolean exit code", `{"exitCode":false}`, ConfineOptions{}, false, "wrong types"},
-		{"success cannot be upgraded", `{"exitCode":1,"success":true}`, ConfineOptions{}, false, `"exitCode":1`},
-		{"failure can be reported", `{"exitCode":0,"success":false,"error":"killed"}`, ConfineOptions{}, false, `"error":"killed"`},
 		{"a marker in the answer is not ours", `{"exitCode":0,"_sandbox":{"backend":"x","enforcement":"full"}}`, ConfineOptions{}, true, marker("host-spawn", "none")},
 		{"long output", `{"exitCode":0,"stdout":"` + strings.Repeat("x", 300<<10) + `"}`, ConfineOptions{}, true, `"truncated":true`},
 	} {
@@ -163,12 +164,16 @@ func TestHostSpawnRefusals(t *testing.T) {
 	if result := run(t, spawnChain(t, host, known), callOf("bash", `{"command":"ls"}`)); result.Error != ErrorSandboxUnavailable || asked != 0 {
 		t.Errorf("a host that cannot reach full: %s after %d requests", result.AppendJSON(nil), asked)
 	}
+	result := run(t, spawnChain(t, host, known), callOf("bash", `{"command":"ls"}`))
+	if !strings.Contains(string(result.Data), `"_sandbox":{"backend":"w","enforcement":"none"}`) {
+		t.Errorf("the refusal reports what the host reaches, got %s", result.AppendJSON(nil))
+	}
 	for _, args := range []string{`{"command":["ls"]}`, `{"command":""}`, `{}`, `{"command":7}`} {
 		if result := run(t, spawnChain(t, host, ConfineOptions{HostSpawn: true}), callOf("bash", args)); result.Success || asked != 0 {
 			t.Errorf("%s: %s after %d requests", args, result.AppendJSON(nil), asked)
 		}
 	}
-	result := run(t, spawnChain(t, host, ConfineOptions{HostSpawn: true}), callOf("bash", `{"command":"ls"}`))
+	result = run(t, spawnChain(t, host, ConfineOptions{HostSpawn: true}), callOf("bash", `{"command":"ls"}`))
 	if result.Success || !result.NeedsFollowup || !strings.Contains(result.Error, "command was NOT run") || asked != 1 {
 		t.Errorf("a rejection: %s after %d requests", result.AppendJSON(nil), asked)
 	}

@@ -143,8 +143,9 @@ func (e *HostSpawnExecutor) result(call *Call, raw json.RawMessage) *protocol.To
 		return unreadable(report, "exitCode must be an integer")
 	}
 	result := &protocol.ToolResult{Success: code == 0, NeedsFollowup: true, Data: spawnData(raw, &reply)}
-	if reply.Success != nil && !*reply.Success {
-		result.Success = false
+	if reply.Success != nil {
+		// The host knows its commands: one may end with 1 and have done its work.
+		result.Success = *reply.Success
 	}
 	if reply.Error != nil {
 		result.Error = *reply.Error
