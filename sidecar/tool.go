@@ -53,9 +53,25 @@ func (s *Server) toolInvoke(ctx context.Context, req *protocol.Request) (any, er
 		if err != nil {
 			return nil, &protocol.Error{Code: protocol.CodeToolFailed, Kind: protocol.KindToolFailed, Message: err.Error()}
 		}
+		if result.Error == executors.ErrorPolicyDenied {
+			return nil, policyDenied(result)
+		}
 		if short := s.spill.Shorten(result); short != nil {
 			return short, nil
 		}
 		return result, nil
 	}), nil
+}
+
+// policyDenied turns the refusal of a policy into the error that hosts know it
+// by.
+func policyDenied(result *protocol.ToolResult) error {
+	var data struct {
+		Message string `json:"message"`
+	}
+	_ = json.Unmarshal(result.Data, &data) // made by us; without a message the code says enough
+	return &protocol.Error{
+		Code: protocol.CodePolicyDenied, Kind: protocol.KindPolicyDenied,
+		Message: cmp.Or(data.Message, result.Error), Data: result.Data,
+	}
 }
