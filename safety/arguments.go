@@ -94,7 +94,7 @@ func (p *argumentParser) next(i int) int {
 		return i + 1
 	case text == "--":
 		return p.afterDashes(i + 1)
-	case p.isOption(text):
+	case p.isOption(text) && !p.isRest():
 		return p.option(i)
 	case len(p.out.subs) < p.prog.Subs:
 		p.out.subs = append(p.out.subs, text)
@@ -111,6 +111,12 @@ func (p *argumentParser) next(i int) int {
 	}
 	p.out.operands = append(p.out.operands, p.words[i])
 	return i + 1
+}
+
+// isRest reports whether everything from here on belongs to the inner command,
+// options included.
+func (p *argumentParser) isRest() bool {
+	return p.prog.Wrap && !p.prog.Loose && p.prog.Skip > 0 && len(p.out.operands) >= p.prog.Skip
 }
 
 // afterDashes takes everything from i as operands, or as the inner command.
@@ -229,8 +235,14 @@ func (p *argumentParser) complete(name string) string {
 // isQuery reports whether the command only asks for help or its version, which
 // every program here answers without acting when nothing else is given.
 func (g *arguments) isQuery() bool {
+	if len(g.operands) == 1 && g.operands[0].text == "help" && len(g.subs) > 0 {
+		return true
+	}
 	if len(g.operands) > 0 || len(g.rest) > 0 {
 		return false
+	}
+	if len(g.subs) > 0 && len(g.opts) == 1 && g.opts[0].name == "-h" {
+		return true
 	}
 	for _, o := range g.opts {
 		switch o.name {
@@ -269,7 +281,7 @@ func (p *program) listed(o option, list func(*program) []string) bool {
 
 // line renders the canonical line. Whether the options ended with an explicit
 // "--", which separates branches from paths in git, shows as "--paths".
-func (e *engine) line(g *arguments, cwd string) string {
+func (e *engine) line(g *arguments, cwd string, dialect Platform) string {
 	var b strings.Builder
 	b.WriteString(g.name)
 	for _, s := range g.subs {
@@ -288,7 +300,11 @@ func (e *engine) line(g *arguments, cwd string) string {
 	b.WriteString(" --")
 	for _, w := range g.operands {
 		b.WriteByte(' ')
-		e.writeOperand(&b, w.text, cwd)
+		if dialect == PlatformWindows {
+			e.writeWindowsOperand(&b, w.text, cwd)
+		} else {
+			e.writeOperand(&b, w.text, cwd)
+		}
 	}
 	return b.String()
 }

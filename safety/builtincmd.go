@@ -82,6 +82,14 @@ func readCommand(c *call) output {
 	in := c.input()
 	line, _, _ := strings.Cut(in.text, "\n")
 	fields := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(c.sc.ifs(), r) })
+	if g.has("-a") && len(g.operands) > 0 {
+		var v value
+		for _, field := range fields[:min(len(fields), maxWords)] {
+			v.fields = append(v.fields, word{text: field, taint: in.taint, source: in.source})
+		}
+		c.sc.set(g.operands[0].text, v)
+		return output{}
+	}
 	for i, w := range g.operands {
 		v := word{taint: in.taint, source: in.source, dyn: in.text == ""}
 		switch {
@@ -116,8 +124,11 @@ func mapfileCommand(c *call) output {
 
 // commandCommand is `command`: a wrapper, or a query with -v.
 func commandCommand(c *call) output {
-	if c.args.has("-v", "-V") || len(c.args.rest) == 0 {
-		return output{dyn: true}
+	if c.args.has("-v", "-V") {
+		return output{text: joinWords(c.args.rest) + "\n", program: "command"}
+	}
+	if len(c.args.rest) == 0 {
+		return output{}
 	}
 	f := c.f.wrap("command")
 	return c.a.peel(c.args.rest, f, c.sc)

@@ -161,6 +161,9 @@ func (a *analysis) unusualName(words []word, f frame, sc *scope) (out output, do
 		defer func() { sc.calls-- }()
 		return a.script(text+" "+quoteWords(words[1:]), f.inner(), sc), true
 	}
+	if script, ok := strings.CutPrefix(w.text, "/etc/init.d/"); ok {
+		a.emit(a.e.arguments("service", append([]word{{text: "service"}, {text: script}}, words[1:]...)), f, sc)
+	}
 	if body, ok := sc.funcs[w.text]; ok && sc.calls < maxDepth {
 		return a.callFunction(body, words, f, sc), true
 	}
@@ -295,7 +298,7 @@ func (c *call) unwrap() (inner []word, out output, done bool) {
 	case len(c.args.rest) > 0 && c.args.prog.Shell:
 		return nil, c.a.script(joinWords(c.args.rest), c.f.inner(), c.sc), true
 	case len(c.args.rest) > 0:
-		return c.args.rest, output{}, false
+		return append(c.args.values("--entrypoint"), c.args.rest...), output{}, false
 	}
 	return nil, passOn(c), true
 }
@@ -315,7 +318,7 @@ func passOn(c *call) output {
 
 // emit reports a canonical line for the arguments.
 func (a *analysis) emit(g *arguments, f frame, sc *scope) {
-	v := f.view(a.e.line(g, sc.cwd))
+	v := f.view(a.e.line(g, sc.cwd, f.dialect))
 	if a.naive {
 		v.kind = ViewNaive
 	}

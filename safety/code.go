@@ -149,8 +149,18 @@ func (a *analysis) codeCall(lang string, c codeCall, tokens []token, f frame, sc
 			a.code(lang, text, f.inner(), sc)
 		}
 	case executesCommand(c):
+		if lang == "awk" && len(c.literals) > 1 { // strings side by side are one
+			c.literals = []string{strings.Join(c.literals, "")}
+		}
 		a.codeExec(c, tokens, f, sc)
 	case deletesTree(c), deletesFile(c):
+		if len(c.literals) == 0 { // the path is in a variable: any string may be it
+			for _, t := range tokens {
+				if t.kind == tokenString && len(c.literals) < maxItems {
+					c.literals = append(c.literals, homeLiteral(t.text))
+				}
+			}
+		}
 		a.codeDelete(c, f, sc)
 	case c.short == "open" || strings.HasPrefix(c.short, "writefile") || strings.HasPrefix(c.short, "appendfile") || c.short == "file_put_contents":
 		a.codeWrite(c, f, sc)
@@ -249,7 +259,7 @@ func (a *analysis) codeDelete(c codeCall, f frame, sc *scope) {
 		g.operands = append(g.operands, word{text: text})
 	}
 	f = f.inner()
-	v := f.view(a.e.line(g, sc.cwd))
+	v := f.view(a.e.line(g, sc.cwd, f.dialect))
 	v.kind = ViewCode
 	a.sink.view(v)
 	a.sink.command(append([]word{{text: "rm"}}, g.operands...), PlatformUnix)

@@ -184,7 +184,9 @@ func codeCalls(tokens []token) []codeCall {
 			continue
 		}
 		next := tokens[i+1]
-		if next.text != "(" && next.kind != tokenString && next.text != "[" {
+		// `unlink glob "…"` calls one function with the result of another.
+		nested := next.kind == tokenName && (next.text == "glob" || next.text == "join" || next.text == "sprintf")
+		if next.text != "(" && next.kind != tokenString && next.text != "[" && !nested {
 			continue
 		}
 		out = append(out, newCodeCall(tokens, i))
@@ -233,8 +235,8 @@ func (c *codeCall) argumentName(text string) {
 		return
 	}
 	switch lower[strings.LastIndexAny(lower, ".:")+1:] {
-	case "true", "false", "recursive", "force", "shell", "stdio", "cwd", "check", "text", "capture_output", "none", "null", "expanduser",
-		"environ", "env", "getenv", "path", "join", "secure", "ignore_errors", "stdout", "stderr", "pipe", "encoding":
+	case "glob", "join", "sprintf", "true", "false", "recursive", "force", "shell", "stdio", "cwd", "check", "text", "capture_output", "none", "null", "expanduser",
+		"environ", "env", "getenv", "path", "secure", "ignore_errors", "stdout", "stderr", "pipe", "encoding":
 	default:
 		c.indirect = c.indirect || strings.Trim(lower, "0123456789.") != ""
 	}

@@ -4,7 +4,7 @@ import "strings"
 
 // databaseHandlers are the command-line clients of databases.
 func databaseHandlers() map[string]handler {
-	out := map[string]handler{"sqlite3": sqliteCommand, "mongosh": mongoCommand, "bq": bqCommand}
+	out := map[string]handler{"sqlite3": sqliteCommand, "redis-cli": redisCommand, "mongosh": mongoCommand, "bq": bqCommand}
 	for _, name := range []string{"psql", "mysql", "clickhouse-client", "clickhouse", "sqlcmd", "cqlsh", "duckdb", "snowsql", "presto", "trino", "usql", "influx", "cypher-shell"} {
 		out[name] = sqlCommand
 	}
@@ -33,6 +33,19 @@ func sqliteCommand(c *call) output {
 	}
 	for _, w := range texts {
 		c.sql(w.text)
+	}
+	return passOn(c)
+}
+
+// redisCommand runs the commands on its input.
+func redisCommand(c *call) output {
+	if c.f.stdin == nil || len(c.args.operands) > 0 {
+		return passOn(c)
+	}
+	for line := range strings.SplitSeq(c.f.stdin.text, "\n") {
+		if strings.TrimSpace(line) != "" {
+			c.a.report("redis-cli -- "+strings.Join(strings.Fields(line), " "), ViewCode, c.f.inner())
+		}
 	}
 	return passOn(c)
 }

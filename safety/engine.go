@@ -56,6 +56,8 @@ type program struct {
 	Skip     int  `json:"skip"`
 	WrapDash bool `json:"wrapdash"`
 	Shell    bool `json:"shell"`
+	// Loose says that options of its own may follow the skipped operands.
+	Loose bool `json:"loose"`
 	// Signals says that a first option such as -9 is a signal.
 	Signals bool `json:"signals"`
 	// ShellOpts are options whose value is a script.
@@ -184,6 +186,9 @@ func (e *engine) canonicalName(text string) string {
 	}
 	if alias, ok := e.aliases[name]; ok {
 		return alias
+	}
+	if strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") {
+		return "ld-linux" // the loader runs the program it is given
 	}
 	if strings.HasPrefix(name, "mkfs.") || strings.HasPrefix(name, "newfs_") {
 		return "mkfs"

@@ -2,6 +2,7 @@ package safety
 
 import (
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -33,13 +34,16 @@ func shellHandlers() map[string]handler {
 // shellCommand is a shell: it runs the script given with -c, a file, or its
 // standard input.
 func shellCommand(c *call) output {
+	if c.args.has("-n") { // only checks the syntax
+		return output{dyn: true}
+	}
 	if c.f.net {
 		c.a.report("shell: "+c.name+" /dev/tcp", ViewArgv, c.f)
 	}
 	if in := c.f.stdin; in != nil && in.taint&taintRemote != 0 && in.source == "nc" && c.args.has("-i") {
 		c.a.report("shell: "+c.name+" nc", ViewArgv, c.f)
 	}
-	ops := c.args.operands
+	ops := slices.DeleteFunc(slices.Clone(c.args.operands), func(w word) bool { return strings.HasPrefix(w.text, "+") })
 	if c.args.has("-c", "--command") {
 		if len(ops) == 0 {
 			return output{dyn: true}
@@ -143,8 +147,12 @@ func envCommand(c *call) output {
 		out.mark(taintSecret, "")
 		return out
 	}
-	f := c.f.wrap("env")
-	return c.a.peel(rest, f, c.sc)
+	f, sc := c.f.wrap("env"), c.sc
+	for _, dir := range c.args.values("-C", "--chdir") {
+		sc = sc.fork()
+		sc.cd(dir.text)
+	}
+	return c.a.peel(rest, f, sc)
 }
 
 // peel continues with the inner command of a wrapper that has a handler. The
@@ -164,6 +172,7 @@ func crontabCommand(c *call) output {
 	case len(ops) == 0 && c.f.stdin == nil:
 		return output{dyn: true}
 	case len(ops) == 0 || ops[0].text == "-":
+		c.a.report("crontab -- -", ViewArgv, c.f)
 		table = c.input()
 	default:
 		table, _ = c.sc.read(ops[0].text)

@@ -24,9 +24,12 @@ func networkHandlers() map[string]handler {
 	return out
 }
 
-// sendsInput reports that a command sends its input, or arguments computed from
-// credentials.
+// sendsInput reports that a command sends what a shell prints, or credentials,
+// from its input or in its arguments.
 func (c *call) sendsInput() {
+	if in := c.f.stdin; in != nil && isShell(in.program) {
+		c.a.report("shell: "+c.name+" |", ViewPipe, c.f)
+	}
 	secret := c.f.stdin != nil && c.f.stdin.taint&taintSecret != 0
 	for _, w := range c.words[1:] {
 		secret = secret || w.taint&taintSecret != 0
@@ -127,9 +130,13 @@ func wgetCommand(c *call) output {
 		}
 		c.saved(w.text, "wget")
 	}
+	dir := ""
+	for _, w := range c.args.values("-P", "--directory-prefix") {
+		dir = strings.TrimSuffix(w.text, "/") + "/"
+	}
 	if len(names) == 0 {
 		for _, w := range c.args.operands {
-			c.saved(urlFile(w.text), "wget")
+			c.saved(dir+urlFile(w.text), "wget")
 		}
 	}
 	return output{dyn: true}
@@ -176,9 +183,6 @@ func ncCommand(c *call) output {
 	for _, w := range c.args.values("-e", "-c", "--exec", "--sh-exec", "--lua-exec") {
 		c.a.report("shell: nc -e", ViewArgv, c.f)
 		c.a.script(w.text, c.f.inner(), c.sc.fork())
-	}
-	if in := c.f.stdin; in != nil && in.program != "" && isShell(in.program) {
-		c.a.report("shell: nc |", ViewPipe, c.f)
 	}
 	c.sendsInput()
 	if c.args.has("-z") {

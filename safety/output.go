@@ -39,8 +39,8 @@ func printHandlers() map[string]handler {
 		"uudecode": decompressOutput, "uncompress": decompressOutput, "lz4": decompressOutput,
 		"ls": listOutput,
 		"wc": numberOutput, "sha256sum": numberOutput, "shasum": numberOutput, "md5sum": numberOutput, "sha1sum": numberOutput,
-		"printenv": environmentOutput,
-		"history":  passOn, "fc": passOn,
+		"printenv": environmentOutput, "which": whichOutput, "type": whichOutput,
+		"history": passOn, "fc": passOn,
 		"seq": passOn, "yes": echoOutput,
 	}
 }
@@ -346,6 +346,15 @@ func listOutput(c *call) output {
 
 // numberOutput is a digest or a count, which carries nothing of the input.
 func numberOutput(*call) output { return output{dyn: true} }
+
+// whichOutput is where a program is: as good as its name.
+func whichOutput(c *call) output {
+	out := output{program: c.name}
+	for _, w := range c.args.operands {
+		out.text += w.text + "\n"
+	}
+	return out
+}
 
 // environmentOutput prints the environment, where tokens live.
 func environmentOutput(c *call) output {

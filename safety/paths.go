@@ -158,6 +158,8 @@ func (e *engine) absoluteClass(p string) pathClass {
 			return classSystem
 		}
 		return e.homeClass("~" + strings.Join(parts[1:], "/"))
+	case len(top) == 1 && len(parts) == 2: // a drive of Windows, as Git Bash spells it
+		return classSystem
 	case e.systemDirs[top] || e.globsSystem(top):
 		return classSystem
 	case e.varDirs[top]:

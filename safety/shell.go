@@ -213,7 +213,7 @@ func (a *analysis) node(cmd syntax.Command, f frame, sc *scope) output {
 	case *syntax.DeclClause:
 		return a.declClause(c, f, sc)
 	case *syntax.TimeClause:
-		return a.stmt(c.Stmt, f, sc)
+		return a.timeClause(c, f, sc)
 	case *syntax.CoprocClause:
 		return a.stmt(c.Stmt, f, sc)
 	case *syntax.TestClause:
@@ -223,6 +223,17 @@ func (a *analysis) node(cmd syntax.Command, f frame, sc *scope) output {
 		return a.compound(cmd, f, sc)
 	}
 	return output{}
+}
+
+// timeClause walks the command behind the keyword time. Options of the program
+// of that name look like a command to the parser.
+func (a *analysis) timeClause(c *syntax.TimeClause, f frame, sc *scope) output {
+	if c.Stmt != nil {
+		if call, ok := c.Stmt.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 && strings.HasPrefix(call.Args[0].Lit(), "-") {
+			return a.simple(append([]word{{text: "time"}}, a.expand(call.Args, f, sc)...), f, sc)
+		}
+	}
+	return a.stmt(c.Stmt, f, sc)
 }
 
 // compound walks the commands that choose or repeat. Every branch is read: which

@@ -40,9 +40,11 @@ func (c *call) gitSubcommand() {
 			c.gitSetting(ops[0].text, ops[1].text)
 		}
 	case "git submodule foreach":
-		c.a.script(joinWords(ops), c.f.inner(), c.sc.fork())
+		c.a.script(joinWords(c.wordsAfter("foreach")), c.f.inner(), c.sc.fork())
 	case "git bisect run":
-		c.a.peel(append(slices.Clone(ops), c.gitOptionWords()...), c.f, c.sc)
+		if inner := c.wordsAfter("run"); len(inner) > 0 {
+			c.a.peel(inner, c.f, c.sc)
+		}
 	case "git filter-branch":
 		for _, o := range c.args.opts {
 			if o.has && strings.HasSuffix(o.name, "-filter") {
@@ -58,13 +60,14 @@ func (c *call) gitSubcommand() {
 	}
 }
 
-// gitOptionWords gives back the options that git bisect run passes on.
-func (c *call) gitOptionWords() []word {
-	var out []word
-	for _, o := range c.args.opts {
-		out = append(out, word{text: o.name})
+// wordsAfter lists the words after a subcommand, options in front left out.
+func (c *call) wordsAfter(sub string) []word {
+	i := slices.IndexFunc(c.words, func(w word) bool { return w.text == sub })
+	rest := c.words[i+1:]
+	for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") {
+		rest = rest[1:]
 	}
-	return out
+	return rest
 }
 
 // gitSetting looks at a configuration value that git would execute.

@@ -175,6 +175,8 @@ func completeParam(params []string, key string) string {
 	switch {
 	case key == "ea":
 		return "erroraction"
+	case key == "ep":
+		return "executionpolicy"
 	case best != "":
 		return best
 	case len(params) > 0 && params[0] == "command" && (key == "ec" || key == "e"):
@@ -197,16 +199,18 @@ func (e *engine) winLine(g *arguments, cwd string) string {
 	b.WriteString(" --")
 	for _, w := range g.operands {
 		b.WriteByte(' ')
-		class, clean := classNone, w.text
-		if w.text != "" && len(w.text) < 4096 {
-			class, clean = e.classifyWindows(w.text, cwd)
-		}
-		if class != classNone {
-			b.WriteString("<" + string(class) + ">")
-		} else {
-			clean = strings.ToLower(w.text)
-		}
-		writeEscaped(&b, clean)
+		e.writeWindowsOperand(&b, strings.ToLower(w.text), cwd)
 	}
 	return b.String()
+}
+
+// writeWindowsOperand renders an operand with the class of the path it names.
+func (e *engine) writeWindowsOperand(b *strings.Builder, text, cwd string) {
+	if text != "" && len(text) < 4096 && !strings.Contains(text, "://") {
+		if class, clean := e.classifyWindows(text, cwd); class != classNone {
+			b.WriteString("<" + string(class) + ">")
+			text = clean
+		}
+	}
+	writeEscaped(b, text)
 }

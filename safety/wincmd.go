@@ -241,19 +241,33 @@ func winFor(c *winCall) (inner []word, out output, done bool) {
 	if at < 0 || at+1 >= len(c.words) || in < 1 {
 		return nil, output{}, true
 	}
-	name := strings.TrimLeft(c.words[in-1].text, "%")
-	body := slices.Clone(c.words[at+1:])
+	name := "%" + strings.TrimLeft(c.words[in-1].text, "%")
 	open, closing := strings.IndexByte(c.raw, '('), strings.IndexByte(c.raw, ')')
-	set := ""
-	if open >= 0 && closing > open {
-		set = strings.Trim(c.raw[open+1:closing], " \"'")
+	if open < 0 || closing < open {
+		return c.words[at+1:], output{}, false
 	}
-	for i, w := range body {
-		if text := strings.TrimLeft(w.text, "%"); text != w.text && strings.HasSuffix(text, name) && len(text) <= len(name)+4 {
-			body[i].text = strings.Trim(set, `"`)
+	items := strings.FieldsFunc(c.raw[open+1:closing], func(r rune) bool { return strings.ContainsRune(" ,;\t\"'", r) })
+	return loopBody(c.words[at+1:], name, items), output{}, false
+}
+
+// loopBody replaces the variable of a loop. A word that holds it becomes one word
+// per item.
+func loopBody(words []word, name string, items []string) []word {
+	var out []word
+	for _, w := range words {
+		text := strings.ReplaceAll(w.text, "%%", "%")
+		text = strings.ReplaceAll(text, "%~"+name[1:], name)
+		if !strings.Contains(text, name) || len(text) > maxTrim {
+			out = append(out, w)
+			continue
+		}
+		for _, item := range items[:min(len(items), maxItems)] {
+			p := w
+			p.text = strings.ReplaceAll(text, name, item)
+			out = append(out, p)
 		}
 	}
-	return body, output{}, false
+	return out
 }
 
 // winForfiles runs the command of /c per file below /p.

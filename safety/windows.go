@@ -112,7 +112,8 @@ func winItems(words []word, f frame, sc *scope) []word {
 	var out []word
 	for _, w := range words {
 		lower := strings.ToLower(w.text)
-		switch v, known := sc.vars[strings.TrimPrefix(lower, "$")]; {
+		name, _, _ := strings.Cut(strings.TrimPrefix(lower, "$"), ".")
+		switch v, known := sc.vars[name]; {
 		case f.stdin != nil && (lower == "$_" || strings.HasPrefix(lower, "$_.") || lower == "$psitem") && len(f.stdin.operands) > 0:
 			out = append(out, f.stdin.operands...)
 			continue
@@ -166,15 +167,29 @@ func (a *analysis) winSimple(words []word, raw string, f frame, sc *scope) outpu
 
 // winAssignment handles `$x = command`; it reports whether words is one.
 func (a *analysis) winAssignment(words []word, f frame, sc *scope) bool {
-	if !strings.HasPrefix(words[0].text, "$") || len(words) < 3 || words[1].text != "=" {
+	name, rest, glued := strings.Cut(words[0].text, "=")
+	if !strings.HasPrefix(name, "$") {
 		return false
 	}
-	name := strings.ToLower(words[0].text[1:])
-	out := a.winSimple(words[2:], "", f, sc)
-	for _, w := range words[2:] {
+	inner := words[1:]
+	switch {
+	case glued && rest != "":
+		first := words[0]
+		first.text = rest
+		inner = append([]word{first}, inner...)
+	case !glued && len(inner) > 0 && inner[0].text == "=":
+		inner = inner[1:]
+	case !glued:
+		return false
+	}
+	if len(inner) == 0 {
+		return true
+	}
+	out := a.winSimple(inner, "", f, sc)
+	for _, w := range inner {
 		out.mark(w.taint, w.source)
 	}
-	sc.set(name, value{fields: []word{{text: out.text, dyn: true, taint: out.taint, source: out.source}}})
+	sc.set(strings.ToLower(name[1:]), value{fields: []word{{text: out.text, dyn: true, taint: out.taint, source: out.source}}})
 	return true
 }
 
