@@ -67,7 +67,11 @@ func demo(ctx context.Context, env environment, f demoFlags) error {
 		env: env, flags: f, home: filepath.Join(base, "home"), work: filepath.Join(base, "project"),
 		view: newDemoView(env), answers: bufio.NewReader(env.stdin),
 	}
-	for _, dir := range []string{h.home, h.work, filepath.Join(h.work, "build")} {
+	dirs := []string{h.home, h.work}
+	if f.authz != "off" {
+		dirs = append(dirs, filepath.Join(h.work, "build")) // what the script removes
+	}
+	for _, dir := range dirs {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return fmt.Errorf("make a folder to work in: %w", err)
 		}
