@@ -43,10 +43,13 @@ func newAuthorizer(opts Options) *authorizer {
 	}
 	a.log = sync.OnceValues(func() (executors.Recorder, error) {
 		log, err := open()
+		if err != nil {
+			return nil, err
+		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.opened, _ = log.(io.Closer)
-		return log, err
+		return log, nil
 	})
 	return a
 }

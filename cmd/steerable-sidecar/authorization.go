@@ -58,7 +58,11 @@ func authorization(env environment, opts *sidecar.Options) error {
 			}
 			log.Signer = signer
 		}
-		return auditlog.Open(log)
+		opened, err := auditlog.Open(log)
+		if err != nil {
+			return nil, err // a nil *auditlog.Log would be a recorder that is not nil
+		}
+		return opened, nil
 	}
 	return nil
 }
