@@ -18,7 +18,7 @@ type Options struct {
 }
 
 // Scanner holds the tables. It is immutable and safe for concurrent use.
-// Building one takes about a millisecond; expressions are compiled when a text
+// Building one takes a millisecond or two; expressions are compiled when a text
 // first needs them.
 type Scanner struct {
 	light    *match.Set

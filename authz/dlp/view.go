@@ -39,11 +39,11 @@ func normalized(text string) string {
 	return strings.Join(parts, ellipsis)
 }
 
-// ascii looks at eight bytes at a time, because nearly every text is ASCII and
-// this is all that the reading costs then.
+// ascii looks at thirty-two bytes at a time, because nearly every text is ASCII
+// and this is all that the reading costs then.
 func ascii(s string) bool {
-	for ; len(s) >= 8; s = s[8:] {
-		if eight(s)&highBits != 0 {
+	for ; len(s) >= 32; s = s[32:] {
+		if (eight(s[:8])|eight(s[8:16])|eight(s[16:24])|eight(s[24:32]))&highBits != 0 {
 			return false
 		}
 	}
@@ -55,11 +55,16 @@ func ascii(s string) bool {
 	return true
 }
 
-// highBits has the highest bit of each of eight bytes.
-const highBits = 0x8080808080808080
+// Constants for arithmetic on eight bytes at a time: the lowest and the highest
+// bit of each.
+const (
+	lowBits  = 0x0101010101010101
+	highBits = 0x8080808080808080
+)
 
 // eight returns the first eight bytes of s; the compiler makes it one load.
 func eight(s string) uint64 {
+	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
@@ -97,13 +102,25 @@ func percentDecoded(text string) string {
 	return out.String()
 }
 
+// unhex reads two hexadecimal digits.
 func unhex(s string) (byte, bool) {
-	var b [1]byte
 	if len(s) != 2 {
 		return 0, false
 	}
-	_, err := hex.Decode(b[:], []byte(s))
-	return b[0], err == nil
+	hi, ok1 := nibble(s[0])
+	lo, ok2 := nibble(s[1])
+	return hi<<4 | lo, ok1 && ok2
+}
+
+func nibble(c byte) (byte, bool) {
+	switch lower := c | 0x20; {
+	case '0' <= c && c <= '9':
+		return c - '0', true
+	case 'a' <= lower && lower <= 'f':
+		return lower - 'a' + 10, true
+	default:
+		return 0, false
+	}
 }
 
 // The shortest token that is looked for has twenty bytes, which base64 makes
@@ -133,14 +150,10 @@ func newAlphabet() *alphabet {
 
 // encoded calls visit with every run of base64 digits that may hide something,
 // and what it hides. It looks at eight bytes of every twenty: where one of them
-// is a blank or another byte below all digits, no run covers them.
+// is a blank, a full stop or a colon, no run covers them.
 func (a *alphabet) encoded(text string, visit func(lo, hi int, hidden string)) {
-	const lowest = '+' * (highBits >> 7) // in each byte
 	for q := 0; q+8 <= len(text); q += encodeStride {
-		// The borrow of this subtraction reaches the highest bit of the bytes
-		// below the lowest digit, and perhaps of one beside them.
-		x := eight(text[q:])
-		if (x-lowest)&^x&highBits != 0 {
+		if interrupted(eight(text[q : q+8])) {
 			continue
 		}
 		lo, hi := q, q
@@ -160,6 +173,18 @@ func (a *alphabet) encoded(text string, visit func(lo, hi int, hidden string)) {
 		}
 		q = hi / encodeStride * encodeStride
 	}
+}
+
+// interrupted reports whether one of eight bytes is below all digits, or a full
+// stop or a colon, which are what most often ends runs of other bytes. Each
+// subtraction borrows into the highest bit of the bytes in question, and at
+// most of one beside such a byte.
+func interrupted(x uint64) bool {
+	const lowest, stop, colon = '+' * lowBits, '.' * lowBits, ':' * lowBits
+	low := (x - lowest) &^ x
+	stops := ((x ^ stop) - lowBits) &^ (x ^ stop)
+	colons := ((x ^ colon) - lowBits) &^ (x ^ colon)
+	return (low|stops|colons)&highBits != 0
 }
 
 // decode reads a run as base64 or hexadecimal. It gives up unless the first

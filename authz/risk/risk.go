@@ -53,7 +53,7 @@ func (a Assessment) Signals() []string {
 }
 
 // Scorer holds the tables. It is immutable and safe for concurrent use.
-// Building one takes about a millisecond; expressions are compiled when a text
+// Building one takes a millisecond or two; expressions are compiled when a text
 // first needs them.
 type Scorer struct {
 	set  *match.Set

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"unicode/utf8"
 )
 
 // Pattern is one expression and what finds its candidates. All functions must
@@ -21,13 +20,14 @@ type Pattern struct {
 	// expression compares: exactly, or in lower case if it folds.
 	Keywords []string
 
-	// Digits makes every group of at least so many digits a candidate, 0 none;
-	// it is more than two, which are everywhere. From the beginning of the
-	// group, Reach bytes belong to every match, and each of them is a digit,
-	// beyond ASCII, or one of " -._/()". Dots makes every full stop beside a
-	// digit a candidate. They work as keywords do.
+	// Digits makes every group of at least so many digits a candidate, 0 none.
+	// Dots makes every full stop a candidate. Both work as keywords do. Around
+	// such a candidate, in every match, lie at least Reach bytes in a row, seven
+	// or more, that are digits or belong to the characters in Between, of which
+	// no two ASCII ones stand together.
 	Digits, Reach int
 	Dots          bool
+	Between       string
 
 	// Likely, if set, rejects candidates cheaply. It is given where the keyword
 	// or the group of digits begins and ends, and may only say false where
@@ -75,43 +75,46 @@ type Set struct {
 	patterns []*compiled
 	digits   []int // patterns that want groups of digits
 	dots     []int // patterns that want full stops
-	buckets  []bucket
-	step     int           // how many bytes the pass may advance
-	reach    int           // numeric bytes after a pair of digits that begins a group
-	numeric  [256]bool     // bytes that Pattern.Reach allows
-	table    [1 << 16]byte // pair of bytes → index of a bucket, 0 for none
+	reach    int   // the shortest of what they reach
+	numeric  [256]bool
+	masks    *masks
+	lists    *[256][]entry // by the second byte of the window
 }
 
 // New returns the set of the given patterns. A table that cannot be right, such
 // as an expression that does not compile when it is needed, panics: tables are
 // code.
 func New(patterns []Pattern) *Set {
-	s := &Set{step: 2, reach: math.MaxInt}
-	for i := range s.numeric {
-		s.numeric[i] = isDigit(byte(i)) || i >= utf8.RuneSelf || strings.IndexByte(" -._/()", byte(i)) >= 0
-	}
-	for _, p := range patterns {
-		for _, k := range p.Keywords {
-			if len(k) == 2 {
-				s.step = 1 // a pair has only one alignment
-			}
-		}
-		s.patterns = append(s.patterns, &compiled{Pattern: p, bounded: bounded(p.Expr)})
-	}
-	b := builder{step: s.step, pairs: map[uint16]*notice{}}
-	for i, c := range s.patterns {
+	s := &Set{reach: math.MaxInt, masks: new(masks)}
+	b := builder{masks: s.masks}
+	for i, p := range patterns {
+		c := &compiled{Pattern: p, bounded: bounded(p.Expr)}
+		s.patterns = append(s.patterns, c)
 		b.add(i, c)
-		if c.Digits > 0 {
+		if p.Digits > 0 {
 			s.digits = append(s.digits, i)
-			// The first pair of a group may be its second and third digit.
-			s.reach = min(s.reach, c.Reach-2)
 		}
-		if c.Dots {
+		if p.Dots {
 			s.dots = append(s.dots, i)
 		}
+		if p.Digits > 0 || p.Dots {
+			s.addNumeric(&p)
+		}
 	}
-	s.buckets = b.build(&s.table)
+	b.numbers(&s.numeric)
+	s.lists = b.build()
 	return s
+}
+
+// addNumeric notes the bytes of which a pattern's numbers consist.
+func (s *Set) addNumeric(p *Pattern) {
+	if p.Reach <= width {
+		panic(fmt.Sprintf("bug: the numbers of %s may hide between two windows", p.Name))
+	}
+	s.reach = min(s.reach, p.Reach)
+	for c := range s.numeric {
+		s.numeric[c] = s.numeric[c] || isDigit(byte(c)) || strings.IndexByte(p.Between, byte(c)) >= 0
+	}
 }
 
 // Len returns the number of patterns.

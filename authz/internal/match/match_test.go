@@ -26,7 +26,7 @@ func toys() []match.Pattern {
 			}
 			return lo, hi
 		}},
-		{Name: "digits", Expr: `\b\d{3}-\d{4}\b`, Digits: 3, Reach: 8},
+		{Name: "digits", Expr: `\b\d{3}-\d{4}\b`, Digits: 3, Reach: 8, Between: "-"},
 		{Name: "checked", Expr: `even\d+`, Keywords: []string{"even"}, Check: func(m match.Match) bool { return (m.Text[m.End-1]-'0')%2 == 0 }},
 		{Name: "lookahead", Expr: `dd [^\n]*of=`, Keywords: []string{"dd "}},
 	}

@@ -2,6 +2,7 @@ package match
 
 import (
 	"io"
+	"math/bits"
 	"slices"
 	"unicode/utf8"
 )
@@ -13,7 +14,7 @@ func (s *Set) All(text string) []Hit { return s.scan(text, false) }
 func (s *Set) First(text string) []Hit { return s.scan(text, true) }
 
 func (s *Set) scan(text string, first bool) []Hit {
-	c := candidates{set: s, text: text, digitsEnd: -1, dotsEnd: -1}
+	c := candidates{set: s, text: text}
 	c.collect()
 	var hits []Hit
 	for i, at := range c.found {
@@ -26,110 +27,80 @@ func (s *Set) scan(text string, first bool) []Hit {
 
 // candidates is one pass over a text.
 type candidates struct {
-	set       *Set
-	text      string
-	found     [][]int // by pattern, in rising order
-	digitsEnd int     // end of the last group of digits that was looked at
-	dotsEnd   int     // the last full stop that was looked at
+	set        *Set
+	text       string
+	found      [][]int // by pattern, in rising order
+	numbersEnd int     // end of the last numeric run that was looked at
 }
 
-// collect looks at every pair, or at every second pair.
+// each has a bit for every lane in each of four windows.
+const each = laneBits | laneBits<<16 | laneBits<<32 | laneBits<<48
+
+// collect looks at the windows that begin at every second byte, four at a time:
+// most texts have nothing of interest in most of them.
 func (c *candidates) collect() {
-	text, table := c.text, &c.set.table
-	if c.set.step == 1 {
-		for i := 1; i < len(text); i++ {
-			if b := table[uint16(text[i-1])|uint16(text[i])<<8]; b != 0 {
-				c.look(b, i-1)
-			}
+	text, masks := c.text, c.set.masks
+	var before uint64 // the masks of the last four pairs, the first one lowest
+	i := 0
+	for ; i+8 <= len(text); i += 8 {
+		t := text[i : i+8]
+		here := uint64(masks[pair(t[0], t[1])]) | uint64(masks[pair(t[2], t[3])])<<16 |
+			uint64(masks[pair(t[4], t[5])])<<32 | uint64(masks[pair(t[6], t[7])])<<48
+		// Windows end with each of the four pairs. Their first pairs are two
+		// masks back, their second ones are one mask back. What the shifts
+		// move to where no lane is does not count.
+		windows := (here<<32 | before>>32) & (here<<(16-lanes) | before>>(48+lanes)) & (here >> (2 * lanes)) & each
+		before = here
+		if windows != 0 {
+			c.lookAll(i-4, windows)
 		}
+	}
+	// Windows that reach beyond the end see zeros there. Keywords cannot, but a
+	// window that a keyword does not fill allows every byte.
+	for i = max(0, i-width+2); i < len(text); i += 2 {
+		allowed := c.maskAt(i) & (c.maskAt(i+2) >> lanes) & (c.maskAt(i+4) >> (2 * lanes)) & laneBits
+		for ; allowed != 0; allowed &= allowed - 1 {
+			c.look(i, allowed&-allowed)
+		}
+	}
+}
+
+// maskAt returns the mask of a pair.
+func (c *candidates) maskAt(i int) uint16 { return c.set.masks[pair(c.byteAt(i), c.byteAt(i+1))] }
+
+// lookAll looks closer at up to four windows from i on, with their lanes.
+func (c *candidates) lookAll(i int, windows uint64) {
+	for ; windows != 0; windows &= windows - 1 {
+		bit := bits.TrailingZeros64(windows)
+		c.look(i+bit>>4<<1, 1<<(bit&15))
+	}
+}
+
+// byteAt returns a byte of the text, or zero after its end.
+func (c *candidates) byteAt(i int) byte {
+	if i < len(c.text) {
+		return c.text[i]
+	}
+	return 0
+}
+
+// look looks closer at the window at i, which a lane allows.
+func (c *candidates) look(i int, lane uint16) {
+	if lane == numberBit {
+		c.numbers(i)
 		return
 	}
-	i := 1
-	for ; i+6 < len(text); i += 8 {
-		// Four pairs at once: most texts have nothing in most of them.
-		t := text[i-1 : i+7]
-		b0 := table[uint16(t[0])|uint16(t[1])<<8]
-		b1 := table[uint16(t[2])|uint16(t[3])<<8]
-		b2 := table[uint16(t[4])|uint16(t[5])<<8]
-		b3 := table[uint16(t[6])|uint16(t[7])<<8]
-		switch b0 | b1 | b2 | b3 {
-		case 0:
+	list := c.set.lists[c.byteAt(i+1)]
+	for j := range list {
+		e := &list[j]
+		if e.lane != lane {
 			continue
-		case onlyDigits:
-			if !c.numbers(i - 1) {
-				continue
-			}
 		}
-		if b0 != 0 {
-			c.look(b0, i-1)
-		}
-		if b1 != 0 {
-			c.look(b1, i+1)
-		}
-		if b2 != 0 {
-			c.look(b2, i+3)
-		}
-		if b3 != 0 {
-			c.look(b3, i+5)
-		}
-	}
-	for ; i < len(text); i += 2 {
-		if b := table[uint16(text[i-1])|uint16(text[i])<<8]; b != 0 {
-			c.look(b, i-1)
-		}
-	}
-}
-
-// look looks closer at the pair at i, which belongs to a bucket.
-func (c *candidates) look(bucket byte, i int) {
-	if bucket == onlyDigits {
-		if c.number(i) {
-			c.group(i)
-		}
-		return
-	}
-	b := &c.set.buckets[bucket]
-	if i+2 < len(c.text) {
-		// Most pairs that are met by chance go on in another way.
-		if next := c.text[i+2]; b.next[next>>6]>>(next&63)&1 == 0 {
-			return
-		}
-	}
-	c.hit(b, i)
-}
-
-// numbers reports whether a number that matters can begin with any of the four
-// pairs of digits from i on. From wherever it begins, the bytes up to the reach
-// are numeric, so the fourth pair and what the first reaches always are.
-func (c *candidates) numbers(i int) bool {
-	end := i + c.set.reach
-	return end < len(c.text) && c.set.numeric[c.text[i+6]] && c.set.numeric[c.text[end]]
-}
-
-// number reports whether a number that matters can begin with the digits at i.
-// Most digits stand in dates, times and short numbers, which two more bytes
-// tell.
-func (c *candidates) number(i int) bool {
-	end := i + c.set.reach
-	return end < len(c.text) && c.set.numeric[c.text[end]] && c.set.numeric[c.text[i+c.set.reach/2]]
-}
-
-// hit compares what stands around the pair at i with the bucket's keywords.
-func (c *candidates) hit(b *bucket, i int) {
-	for j := range b.entries {
-		e := &b.entries[j]
 		at := i - e.offset
 		end := at + len(e.keyword)
-		if at < 0 || end > len(c.text) || !equal(c.text[at:end], e.keyword, e.fold) {
-			continue
+		if at >= 0 && end <= len(c.text) && equal(c.text[at:end], e.keyword, e.fold) {
+			c.offer(e.pattern, at, end)
 		}
-		c.offer(e.pattern, at, end)
-	}
-	if b.digits && c.number(i) {
-		c.group(i)
-	}
-	if b.dots {
-		c.dot(i)
 	}
 }
 
@@ -150,42 +121,52 @@ func equal(s, keyword string, fold bool) bool {
 	return true
 }
 
-// group offers a whole group of digits to the patterns that want one.
-func (c *candidates) group(i int) {
-	if i < c.digitsEnd {
+// numbers offers the groups of digits and the full stops of the numeric run
+// around i, once.
+func (c *candidates) numbers(i int) {
+	if i < c.numbersEnd {
 		return
 	}
-	text := c.text
-	at, end := i, i+2
-	for at > 0 && isDigit(text[at-1]) {
+	text, numeric := c.text, &c.set.numeric
+	at, end := i, i
+	for at > c.numbersEnd && numeric[text[at-1]] {
 		at--
 	}
-	for end < len(text) && isDigit(text[end]) {
+	for end < len(text) && numeric[text[end]] {
 		end++
 	}
-	c.digitsEnd = end
-	if end-at == 2 {
+	c.numbersEnd = end
+	if end-at < c.set.reach {
 		return
+	}
+	for at < end {
+		switch {
+		case text[at] == '.':
+			for _, p := range c.set.dots {
+				c.offer(p, at, at+1)
+			}
+			at++
+		case isDigit(text[at]):
+			at = c.group(at)
+		default:
+			at++
+		}
+	}
+}
+
+// group offers the group of digits that begins at a position and returns its
+// end.
+func (c *candidates) group(at int) int {
+	end := at
+	for end < len(c.text) && isDigit(c.text[end]) {
+		end++
 	}
 	for _, p := range c.set.digits {
 		if end-at >= c.set.patterns[p].Digits {
 			c.offer(p, at, end)
 		}
 	}
-}
-
-// dot offers a full stop, once.
-func (c *candidates) dot(i int) {
-	if c.text[i] != '.' {
-		i++
-	}
-	if i <= c.dotsEnd {
-		return
-	}
-	c.dotsEnd = i
-	for _, p := range c.set.dots {
-		c.offer(p, i, i+1)
-	}
+	return end
 }
 
 // offer keeps a candidate unless something cheap speaks against it.

@@ -1,171 +1,202 @@
 package match
 
 import (
-	"fmt"
-	"maps"
-	"math"
+	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
-// bucket is what may stand where the pass has met a certain pair of bytes.
-type bucket struct {
-	next    [4]uint64 // the bytes that may follow the pair, one bit for each
-	entries []entry
-	digits  bool // two digits
-	dots    bool // a digit and a full stop
-}
+// The pass looks at three pairs of bytes in a row, a window. For each pair the
+// masks have fifteen bits: five lanes for each place that a pair can have in a
+// window. A lane is what some keywords have in common; the first one is for
+// numbers. A window is of interest where one lane allows all three of its pairs.
+const (
+	lanes     = 5
+	places    = 3
+	width     = 2 * places // bytes in a window
+	laneBits  = 1<<lanes - 1
+	numberBit = 1 << 0
+)
 
-// entry is a keyword that shows the bucket's pair at an offset.
+// masks are indexed by a pair of bytes, the first of which is the lower one.
+type masks [1 << 16]uint16
+
+// entry is a keyword that shows a window at an offset.
 type entry struct {
 	keyword string
-	offset  int
+	offset  int // of the window in the keyword; -1 if a byte stands before it
 	pattern int
 	fold    bool
+	lane    uint16 // one bit
 }
 
-// builder collects what the pass must notice for each pair of bytes.
-type builder struct {
-	step    int
-	entries []entry
-	last    rune // len(entries), as the type of an index in a key
-	pairs   map[uint16]*notice
-}
-
-// notice is a bucket whose entries are still indexes, so that equal ones can
-// be told by comparing bytes.
-type notice struct {
-	entries      []rune // indexes into builder.entries; runes make a key
-	digits, dots bool
-}
-
-// onlyDigits stands for the bucket of two digits that begin no keyword. They are
-// by far the most frequent, so that the pass tells them by a bit of their own.
-const onlyDigits = 0x80
-
-func (b *builder) at(x, y byte) *notice {
-	n := b.pairs[pair(x, y)]
-	if n == nil {
-		n = &notice{}
-		b.pairs[pair(x, y)] = n
+// at returns which bytes the entry's window allows at one of its six places.
+// Nil means all.
+func (e *entry) at(place int) []byte {
+	i := e.offset + place
+	switch {
+	case i < 0 || i >= len(e.keyword):
+		return nil
+	case e.fold:
+		return cases(e.keyword[i])
+	default:
+		return []byte{e.keyword[i]}
 	}
-	return n
 }
 
-// add registers a pattern.
+// chance estimates how much of ordinary text the window lets through at one of
+// its places.
+func (e *entry) chance(place int) float64 {
+	sum := 0.0
+	for _, c := range e.at(place) {
+		sum += frequency(c)
+	}
+	if sum == 0 {
+		return 1
+	}
+	return sum
+}
+
+// pairChance is chance for two bytes.
+func (e *entry) pairChance(place int) float64 { return e.chance(2*place) * e.chance(2*place+1) }
+
+func (e *entry) windowChance() float64 {
+	return e.pairChance(0) * e.pairChance(1) * e.pairChance(2)
+}
+
+// builder collects the entries and gives each a lane.
+type builder struct {
+	masks   *masks
+	entries []entry
+	load    [lanes][places]map[string]float64 // the pairs of a lane and how frequent they are
+	open    [places]uint16                    // lanes that allow every pair at a place
+}
+
+// add registers the keywords of a pattern. A keyword may begin at the first or
+// at the second byte of a pair. For each case the window that lets least
+// through is chosen.
 func (b *builder) add(index int, c *compiled) {
 	for _, k := range c.Keywords {
-		e := entry{keyword: k, pattern: index, fold: c.folds()}
-		if len(k) == 1 {
-			b.single(e)
-			continue
-		}
-		// With two bytes per step a keyword is met at an even or at an odd
-		// offset; the rarest pair of each kind makes the fewest false alarms.
-		for parity := range b.step {
-			e.offset = rarest(k, parity, b.step)
-			b.pair(b.enter(e), k[e.offset], k[e.offset+1])
-		}
-	}
-	for x := byte('0'); x <= '9'; x++ {
-		for y := byte('0'); c.Digits > 0 && y <= '9'; y++ {
-			b.at(x, y).digits = true
-		}
-		if c.Dots {
-			b.at(x, '.').dots = true
-			b.at('.', x).dots = true
-		}
-	}
-}
-
-// enter registers an entry and returns its index.
-func (b *builder) enter(e entry) rune {
-	b.entries = append(b.entries, e)
-	b.last++
-	return b.last - 1
-}
-
-// pair notes an entry under the pair x, y, in every case if the entry folds.
-func (b *builder) pair(id rune, x, y byte) {
-	xs, ys := []byte{x}, []byte{y}
-	if b.entries[id].fold {
-		xs, ys = cases(x), cases(y)
-	}
-	for _, x := range xs {
-		for _, y := range ys {
-			n := b.at(x, y)
-			n.entries = append(n.entries, id)
-		}
-	}
-}
-
-// single notes a keyword of one byte under every pair that has it first, or
-// second where the pass would step over it.
-func (b *builder) single(e entry) {
-	e.fold = false
-	first := b.enter(e)
-	e.offset = -1
-	second := b.enter(e)
-	for x := range 256 {
-		b.pair(first, e.keyword[0], byte(x))
-		if b.step == 2 {
-			b.pair(second, byte(x), e.keyword[0])
-		}
-	}
-}
-
-// build numbers the different notices. Most pairs share one: the cases of a
-// keyword, all pairs of digits, all pairs with one rare byte.
-func (b *builder) build(table *[1 << 16]byte) []bucket {
-	buckets := []bucket{{}}
-	known := map[notices]int{{digits: true}: onlyDigits}
-	for _, p := range slices.Sorted(maps.Keys(b.pairs)) {
-		n := b.pairs[p]
-		key := notices{string(n.entries), n.digits, n.dots}
-		at, ok := known[key]
-		if !ok {
-			at = len(buckets)
-			known[key] = at
-			buckets = append(buckets, b.bucket(n))
-		}
-		if at > onlyDigits || at == onlyDigits && key != (notices{digits: true}) {
-			panic("bug: too many kinds of pairs")
-		}
-		table[p] = byte(at)
-	}
-	return buckets
-}
-
-// notices is a notice as a key.
-type notices struct {
-	entries      string
-	digits, dots bool
-}
-
-func (b *builder) bucket(n *notice) bucket {
-	out := bucket{digits: n.digits, dots: n.dots}
-	open := n.digits || n.dots
-	for _, id := range n.entries {
-		e := b.entries[id]
-		out.entries = append(out.entries, e)
-		if end := e.offset + 2; end < len(e.keyword) {
-			out.allow(e.keyword[end])
-			if e.fold {
-				out.allow(cases(e.keyword[end])...)
+		for parity := range 2 {
+			best := entry{}
+			for offset := -parity; offset < len(k); offset += 2 {
+				e := entry{keyword: k, offset: offset, pattern: index, fold: c.folds()}
+				if best.keyword == "" || e.windowChance() < best.windowChance() {
+					best = e
+				}
 			}
-		} else {
-			open = true
+			b.entries = append(b.entries, best)
 		}
 	}
-	if open {
-		out.next = [4]uint64{math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64}
-	}
-	return out
 }
 
-func (b *bucket) allow(follow ...byte) {
-	for _, c := range follow {
-		b.next[c>>6] |= 1 << (c & 63)
+// build fills the masks and returns the entries by the second byte of their
+// windows.
+func (b *builder) build() *[256][]entry {
+	// Short keywords let most through and spoil their lane for longer ones, so
+	// they are placed first and the others avoid them.
+	order := make([]*entry, len(b.entries))
+	for i := range b.entries {
+		order[i] = &b.entries[i]
+	}
+	slices.SortStableFunc(order, func(x, y *entry) int { return cmp.Compare(y.windowChance(), x.windowChance()) })
+	var lists [256][]entry
+	for _, e := range order {
+		b.place(e)
+		anchors := e.at(1)
+		for _, c := range anchors {
+			lists[c] = append(lists[c], *e)
+		}
+		for c := 0; anchors == nil && c < len(lists); c++ {
+			lists[c] = append(lists[c], *e)
+		}
+	}
+	for p := range b.masks {
+		for place := range places {
+			b.masks[p] |= b.open[place] << (lanes * place)
+		}
+	}
+	return &lists
+}
+
+// place gives an entry the lane that it makes worse by the least.
+func (b *builder) place(e *entry) {
+	best, least := 0, 0.0
+	for lane := 1; lane < lanes; lane++ {
+		before, after := 1.0, 1.0
+		for place := range places {
+			old, grown := b.sum(lane, place, e)
+			before, after = before*old, after*grown
+		}
+		if best == 0 || after-before < least {
+			best, least = lane, after-before
+		}
+	}
+	e.lane = 1 << best
+	for place := range places {
+		if b.load[best][place] == nil {
+			b.load[best][place] = map[string]float64{}
+		}
+		b.load[best][place][e.key(place)] = e.pairChance(place)
+		b.allow(e, place)
+	}
+}
+
+// sum returns how much a lane lets through at a place, and how much it would
+// with one more entry.
+func (b *builder) sum(lane, place int, e *entry) (before, after float64) {
+	for _, chance := range b.load[lane][place] {
+		before += chance
+	}
+	after = before
+	if _, ok := b.load[lane][place][e.key(place)]; !ok {
+		after += e.pairChance(place)
+	}
+	return min(before, 1), min(after, 1)
+}
+
+// key tells pairs apart.
+func (e *entry) key(place int) string {
+	return string(e.at(2*place)) + "|" + string(e.at(2*place+1))
+}
+
+// allow lets the entry's pairs at a place through its lane.
+func (b *builder) allow(e *entry, place int) {
+	bit := e.lane << (lanes * place)
+	xs, ys := e.at(2*place), e.at(2*place+1)
+	switch {
+	case xs == nil && ys == nil:
+		b.open[place] |= e.lane
+	case xs == nil:
+		for x := range 256 {
+			for _, y := range ys {
+				b.masks[pair(byte(x), y)] |= bit
+			}
+		}
+	default:
+		for _, x := range xs {
+			for _, y := range ys {
+				b.masks[pair(x, y)] |= bit
+			}
+			for y := 0; ys == nil && y < 256; y++ {
+				b.masks[pair(x, byte(y))] |= bit
+			}
+		}
+	}
+}
+
+// numbers lets the pairs through of which long numbers consist: two digits, a
+// digit and what may stand between digits, or two bytes of one character
+// beyond ASCII that may.
+func (b *builder) numbers(numeric *[256]bool) {
+	for x := range numeric {
+		for y := range numeric {
+			beyond := x >= utf8.RuneSelf && y >= utf8.RuneSelf
+			if numeric[x] && numeric[y] && (beyond || isDigit(byte(x)) || isDigit(byte(y))) {
+				b.masks[pair(byte(x), byte(y))] |= numberBit | numberBit<<lanes | numberBit<<(2*lanes)
+			}
+		}
 	}
 }
 
@@ -179,31 +210,18 @@ func cases(c byte) []byte {
 	return []byte{c}
 }
 
-// rarest returns the offset of the rarest pair of k among those of a parity.
-func rarest(k string, parity, step int) int {
-	best, at := -1, -1
-	for i := parity; i+1 < len(k); i += step {
-		if w := weight(k[i]) * weight(k[i+1]); at < 0 || w < best {
-			best, at = w, i
-		}
-	}
-	if at < 0 {
-		panic(fmt.Sprintf("bug: keyword %q is too short", k))
-	}
-	return at
-}
-
-// weight says how common a byte is in prose, code and logs, roughly: letters
-// by their rank in English, digits and blanks as common, other bytes as rare.
-func weight(c byte) int {
+// frequency says how common a byte is in prose, code and logs, roughly: letters
+// by their rank in English, digits as common, other bytes as rare.
+func frequency(c byte) float64 {
 	const ranks = " etaoinsrhldcumfpgwybvkxjqz"
+	const total = 600 // what all bytes together come to, about
 	switch i := strings.IndexByte(ranks, c); {
 	case i >= 0:
-		return len(ranks) + 4 - i
+		return float64(len(ranks)+4-i) / total
 	case isDigit(c):
-		return 12
+		return 12.0 / total
 	default:
-		return 6
+		return 3.0 / total
 	}
 }
 

@@ -56,12 +56,12 @@ func AroundURL(text string, at int) (lo, hi int) {
 func LikelyLogin(text string, _, end int) bool {
 	colon := false
 	for i := end; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '@':
+		switch text[i] {
+		case '@':
 			return colon
-		case c == ':':
+		case ':':
 			colon = true
-		case strings.IndexByte(`/"'<>`, c) >= 0, space(c):
+		case '/', '"', '\'', '<', '>', ' ', '\t', '\n', '\r', '\f':
 			return false
 		}
 	}
