@@ -39,6 +39,9 @@ func (h *demoHost) approve(f *demoFrame) error {
 	return h.send(compactJSON(map[string]any{"jsonrpc": "2.0", "id": f.ID, "result": map[string]string{"kind": kind.String()}}))
 }
 
+// words is an answer as the demo spells it.
+func words(kind approvals.Kind) string { return strings.ReplaceAll(kind.String(), "_", " ") }
+
 func (h *demoHost) ask(q *demoQuestionFrame) approvals.Kind {
 	v := h.view
 	v.newline()
@@ -56,7 +59,7 @@ func (h *demoHost) ask(q *demoQuestionFrame) approvals.Kind {
 	v.printf("    %s\n    ", v.paint(sgrDim, strings.Join(details, ", ")))
 	answers := demoAnswers()
 	for i, kind := range answers {
-		v.printf("%d %s  ", i+1, strings.ReplaceAll(kind.String(), "_", " "))
+		v.printf("%d %s  ", i+1, words(kind))
 	}
 	for {
 		v.printf("\n    answer: ")
@@ -64,6 +67,9 @@ func (h *demoHost) ask(q *demoQuestionFrame) approvals.Kind {
 		text := strings.TrimSpace(line)
 		for i, kind := range answers {
 			if text == fmt.Sprint(i+1) || text == kind.String() {
+				if !device(h.env.stdin) { // a terminal has shown what was typed
+					v.printf("%s\n", words(kind))
+				}
 				return kind
 			}
 		}

@@ -23,13 +23,20 @@ type demoView struct {
 }
 
 func newDemoView(env environment) *demoView {
-	v := &demoView{out: env.stdout, start: time.Now()}
-	f, ok := env.stdout.(*os.File)
-	if ok && env.getenv("NO_COLOR") == "" && env.getenv("TERM") != "dumb" {
-		info, err := f.Stat()
-		v.colour = err == nil && info.Mode()&os.ModeCharDevice != 0
+	return &demoView{
+		out: env.stdout, start: time.Now(),
+		colour: device(env.stdout) && env.getenv("NO_COLOR") == "" && env.getenv("TERM") != "dumb",
 	}
-	return v
+}
+
+// device reports whether a stream is a character device, as a terminal is.
+func device(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // Terminal attributes (ECMA-48 SGR).
