@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/steerable-go/sidecar/sandbox"
 	"github.com/steerable-go/sidecar/sandbox/launcher"
@@ -36,9 +37,12 @@ func describeSandbox(env environment, args []string) int {
 		return exitOK
 	}
 	// The parser demands a command, as exec does; describe runs none.
-	command, err := policy.ParseArgs(append(args, "--", "true"))
+	command, err := policy.ParseArgs(append(slices.Clone(args), "--", "true"))
 	if err != nil {
 		return usage(env, "%v", err)
+	}
+	if len(command.Argv) > 1 {
+		return usage(env, "sandbox describe: unexpected argument %q", command.Argv[0])
 	}
 	dir, err := os.Getwd()
 	if err != nil {
