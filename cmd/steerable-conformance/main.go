@@ -44,7 +44,7 @@ type streams struct {
 }
 
 func run(ctx context.Context, to streams, environ, args []string) int {
-	suite, err := parse(to.stderr, args)
+	suite, err := parse(to.stdout, args)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // peerMode turns the test binary into a peer that answers every line with the
@@ -17,7 +19,7 @@ const peerMode = "CONFORMANCE_TEST_PEER"
 func TestMain(m *testing.M) {
 	answer := os.Getenv(peerMode)
 	if answer == "" {
-		os.Exit(m.Run())
+		testscript.Main(m, map[string]func(){"steerable-conformance": main})
 	}
 	fmt.Println(`{"jsonrpc":"2.0","method":"lifecycle.ready","params":{}}`)
 	lines := bufio.NewScanner(os.Stdin)
@@ -77,7 +79,7 @@ func TestRun(t *testing.T) {
 		{"missing baseline", []string{"-baseline", "none", dir, "--", self}, goodPeer, 2, "", "read baseline"},
 		{"broken transcript", []string{broken, "--", self}, goodPeer, 2, "", "script is missing"},
 		{"missing program", []string{dir, "--", "./no-such-program"}, goodPeer, 2, "", "no-such-program"},
-		{"help", []string{"-h"}, goodPeer, 0, "", "usage: steerable-conformance [flags] DIR -- COMMAND"},
+		{"help", []string{"-h"}, goodPeer, 0, "usage: steerable-conformance [flags] DIR -- COMMAND", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
