@@ -20,6 +20,8 @@ const (
 	ErrorCancelled        = "cancelled"
 	ErrorAborted          = "aborted"
 	ErrorDuplicate        = "duplicate_call"
+	ErrorNotExecuted      = "not_executed"
+	ErrorUnknownTool      = "Unknown tool: " // the name follows, as in the reference
 )
 
 // refusal is the data of a result that the sidecar made.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -111,6 +112,18 @@ func (c *Catalog) Lookup(name string) (Definition, bool) {
 // Names lists the tools in the order in which they were added.
 func (c *Catalog) Names() []string { return slices.Clone(c.names) }
 
+// Unusable yields the tools whose schemas cannot be used, with the reasons: every
+// call of them is refused.
+func (c *Catalog) Unusable() iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, name := range c.names {
+			if _, err := c.defs[name].compile(); err != nil && !yield(name, err) {
+				return
+			}
+		}
+	}
+}
+
 // Validate returns the outermost layer: a call of an unknown tool, with
 // arguments that are no JSON object or that break the tool's schema, is
 // answered here, and no later layer, person or tool ever sees it.
@@ -173,7 +186,7 @@ func schemaOf(def *Definition) json.RawMessage {
 // unknown answers a call of a tool that does not exist, in the reference's
 // words, with the names that do.
 func (v *validate) unknown(name string) *protocol.ToolResult {
-	message := "Unknown tool: " + cut(name, 128)
+	message := ErrorUnknownTool + cut(name, 128)
 	if near := closest(name, v.catalog.names); len(near) > 0 {
 		message += ". Did you mean: " + strings.Join(near, ", ") + "?"
 	}

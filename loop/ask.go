@@ -40,8 +40,10 @@ func (r *run) ask(ctx context.Context, round int) (*llm.Reply, error) {
 	}
 	var waited time.Duration
 	seen := false
+	reqCtx, release := r.Steer.request(ctx)
+	defer release()
 	for attempt := 1; ; attempt++ {
-		reply, visible, err := r.attempt(ctx, &req)
+		reply, visible, err := r.attempt(ctx, reqCtx, &req)
 		seen = seen || visible
 		failure, ok := errors.AsType[*llm.Error](err)
 		if err == nil || !ok || ctx.Err() != nil || errors.Is(err, ErrInterrupted) {
@@ -53,8 +55,8 @@ func (r *run) ask(ctx context.Context, round int) (*llm.Reply, error) {
 		}
 		waited += delay
 		r.Events.Notice(hookAction{"hook_action", "retry", "retry", failure.Error(), round, delay.Milliseconds()})
-		if err := pause(ctx, delay); err != nil {
-			return reply, err
+		if err := pause(reqCtx, delay); err != nil {
+			return reply, interruption(ctx, reqCtx, err)
 		}
 		if seen {
 			r.Events.Reset(attempt + 1)
@@ -63,16 +65,20 @@ func (r *run) ask(ctx context.Context, round int) (*llm.Reply, error) {
 	}
 }
 
-// attempt sends one request.
-func (r *run) attempt(ctx context.Context, req *llm.Request) (reply *llm.Reply, visible bool, err error) {
-	reqCtx, release := r.Steer.request(ctx)
-	defer release()
+// attempt sends one request; reqCtx is ctx, or what a steering message may end
+// of it.
+func (r *run) attempt(ctx, reqCtx context.Context, req *llm.Request) (reply *llm.Reply, visible bool, err error) {
 	s := &sink{ctx: reqCtx, events: r.Events, mute: r.FinalOnly}
 	reply, err = r.Provider.Stream(reqCtx, req, s)
+	return reply, s.visible, interruption(ctx, reqCtx, err)
+}
+
+// interruption is err, or ErrInterrupted where that is behind it.
+func interruption(ctx, reqCtx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(reqCtx), ErrInterrupted) {
-		err = ErrInterrupted
+		return ErrInterrupted
 	}
-	return reply, s.visible, err
+	return err
 }
 
 // pause waits for d or the end of ctx.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -104,6 +105,9 @@ func (r *run) execute(ctx context.Context, call *executors.Call) (d done) {
 	start := r.Now()
 	defer func() {
 		if p := recover(); p != nil {
+			if r.OnPanic != nil {
+				r.OnPanic(call.Name, p, debug.Stack())
+			}
 			d = done{err: fmt.Errorf("internal error in tool %q", call.Name)}
 		}
 		d.took = r.Now().Sub(start)
@@ -191,7 +195,7 @@ func (r *run) finish(call *executors.Call, result *protocol.ToolResult, took tim
 }
 
 func skipped() *protocol.ToolResult {
-	return &protocol.ToolResult{Error: "not_executed", Message: "The turn ended before this call was run."}
+	return &protocol.ToolResult{Error: executors.ErrorNotExecuted, Message: "The turn ended before this call was run."}
 }
 
 func aborted() *protocol.ToolResult {

@@ -64,8 +64,11 @@ func (p *repeats) observe(o *Options, call *executors.Call, result *protocol.Too
 	if o.DoomHalt > 0 && p.row >= o.DoomHalt {
 		return true
 	}
-	if o.DoomWarn > 0 && p.row >= o.DoomWarn && result.Message == "" {
-		result.Message = fmt.Sprintf("You have made this exact call %d times in a row. Try something else.", p.row)
+	if o.DoomWarn > 0 && p.row >= o.DoomWarn {
+		if result.Message != "" {
+			result.Message += "\n"
+		}
+		result.Message += fmt.Sprintf("You have made this exact call %d times in a row. Try something else.", p.row)
 	}
 	return false
 }

@@ -86,6 +86,7 @@ func (s *Spill) shorten(result *protocol.ToolResult, encoded []byte) *protocol.T
 	copied := *result
 	copied.Message = ends(copied.Message)
 	copied.Error = ends(copied.Error)
+	copied.NextAction = ends(copied.NextAction)
 	data, err := json.Marshal(short)
 	if err != nil {
 		data = []byte(`{"truncated":true}`)

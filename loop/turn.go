@@ -78,6 +78,9 @@ type Options struct {
 	Steer *Steer
 	// Spill cuts large results; nil sends them whole.
 	Spill *Spill
+	// OnPanic is told of a panic in a tool or a layer, which becomes a failed
+	// result. May be nil.
+	OnPanic func(tool string, value any, stack []byte)
 	// Now is the clock and Rand the source of jitter. Required.
 	Now  func() time.Time
 	Rand func() float64

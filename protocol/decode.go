@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/steerable-go/sidecar/schemas"
@@ -33,6 +35,8 @@ func keepExact(raw []byte, t reflect.Type) ([]byte, error) {
 	}
 	raw = bytes.TrimSpace(raw)
 	switch {
+	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
+		return wholeNumber(raw), nil
 	case len(raw) == 0 || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
 		return raw, nil
 	case t.Kind() == reflect.Struct && raw[0] == '{':
@@ -41,6 +45,20 @@ func keepExact(raw []byte, t reflect.Type) ([]byte, error) {
 		return exactArray(raw, t.Elem())
 	}
 	return raw, nil
+}
+
+// wholeNumber spells a whole number such as 2.0 or 1e3, which JSON Schema takes
+// for an integer, the way encoding/json reads integers. Others stay as they are.
+func wholeNumber(raw []byte) []byte {
+	if !bytes.ContainsAny(raw, ".eE") || raw[0] == '"' {
+		return raw
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	const exact = 1 << 53
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > exact {
+		return raw
+	}
+	return strconv.AppendInt(nil, int64(f), 10)
 }
 
 func holdsStructs(t reflect.Type) bool {

@@ -25,6 +25,9 @@ type Method struct {
 	// in flight, and may not return a [Deferred]: ping, cancel, steer and
 	// shutdown must get through.
 	Fast bool
+	// Unbounded methods do not count against the limit: the handler keeps a
+	// bound of its own, because its work outlives the request.
+	Unbounded bool
 }
 
 // Request is an inbound request. It is owned by its handler.
@@ -69,6 +72,10 @@ func (p *Peer) request(ctx context.Context, f *frame, more bool) {
 	if id == nil {
 		id = nullID()
 	}
+	if len(id) > maxID {
+		p.refuse(lineFault{nullID(), invalidRequest("id is longer than 1024 bytes")}, more)
+		return
+	}
 	if !validID(id) {
 		p.refuse(lineFault{nullID(), invalidRequest("id must be a string or a number")}, more)
 		return
@@ -81,6 +88,9 @@ func (p *Peer) request(ctx context.Context, f *frame, more bool) {
 	if e == nil {
 		name := unquote(f.method)
 		if name == "" {
+			if n, ours := serial(id); ours {
+				p.failCall(n, invalidRequest("an answer without result and error"))
+			}
 			p.refuse(lineFault{id, invalidRequest("missing method")}, more)
 			return
 		}
@@ -130,36 +140,52 @@ func (p *Peer) params(e *entry, raw []byte) ([]byte, *Error) {
 // dispatch runs a handler and sends its answer.
 func (p *Peer) dispatch(ctx context.Context, req *Request) {
 	method := &req.entry.Method
-	if !method.Fast {
+	bounded := !method.Fast && !method.Unbounded
+	if bounded {
 		select {
 		case p.slots <- struct{}{}:
 		default:
-			p.answer(req, nil, &Error{
-				Code: CodeOverloaded, Kind: KindInternal,
-				Message: "too many requests in flight, retry",
-				Data:    json.RawMessage(fmt.Sprintf(`{"reason":"overloaded","retryAfterMs":%d}`, overloadRetryMs)),
-			})
+			p.answer(req, nil, Overloaded("too many requests in flight, retry"))
 			return
 		}
 	}
 	result, err := p.guard(req, func() (any, error) { return method.Handle(ctx, req) })
 	work, deferred := result.(Deferred)
 	if err != nil || !deferred {
-		if !method.Fast {
+		if bounded {
 			<-p.slots
 		}
 		p.answer(req, result, err)
 		return
 	}
+	if !p.begin() {
+		if bounded {
+			<-p.slots
+		}
+		p.answer(req, nil, &Error{Code: CodeNotReady, Kind: KindTransportClosed, Message: "the sidecar is shutting down"})
+		return
+	}
 	own := &Request{ID: append(ID(nil), req.ID...), Method: req.Method, peer: p, entry: req.entry, replied: req.replied}
-	p.group.Go(func() {
-		// Ends when the handler's work does; Wait waits for it.
+	go func() { // ends when the handler's work does; Wait waits for it
+		defer p.group.Done()
 		result, err := p.guard(own, func() (any, error) { return work(ctx) })
-		if !method.Fast {
+		if bounded {
 			<-p.slots
 		}
 		p.answer(own, result, err)
-	})
+	}()
+}
+
+// begin counts one more piece of deferred work, unless the peer has closed:
+// what Wait waits for must not grow while it waits.
+func (p *Peer) begin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.group.Add(1)
+	return true
 }
 
 // guard turns a panic into an error, so that one bad request cannot end the

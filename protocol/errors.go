@@ -99,6 +99,14 @@ func NotFound(format string, args ...any) *Error {
 	return &Error{Code: CodeNotFound, Kind: KindInvalidRequest, Message: fmt.Sprintf(format, args...)}
 }
 
+// Overloaded returns a -32001 error, which says when to retry.
+func Overloaded(message string) *Error {
+	return &Error{
+		Code: CodeOverloaded, Kind: KindInternal, Message: message,
+		Data: json.RawMessage(fmt.Sprintf(`{"reason":"overloaded","retryAfterMs":%d}`, overloadRetryMs)),
+	}
+}
+
 // Internal returns a -32603 error.
 func Internal(format string, args ...any) *Error {
 	return &Error{Code: CodeInternalError, Kind: KindInternal, Message: fmt.Sprintf(format, args...)}

@@ -11,6 +11,7 @@ const (
 	// defaultBlockLimit is how long the host may leave the pipe full.
 	defaultBlockLimit = 60 * time.Second
 	flushAt           = 32 << 10 // bytes after which "more is coming" no longer delays a write
+	throttleAt        = 16 << 20 // bytes of waiting answers at which reading stops
 	keepBuffer        = 1 << 20  // larger buffers are given back once they are empty
 )
 
@@ -55,6 +56,8 @@ type Out struct {
 	err     error         // the first failure; everything after it is discarded
 	waiting []*Stream     // streams with deltas held back, oldest first
 	idle    chan struct{} // closed when the drainer catches up; nil when nobody waits
+	slack   chan struct{} // closed when pend has shrunk; nil when nobody waits
+	sealed  bool          // the last frame has been queued
 }
 
 // NewOut returns an Out that writes to w and starts its drainer, which
@@ -74,6 +77,9 @@ func NewOut(w io.Writer, opts OutOptions) *Out {
 func (o *Out) Write(frame []byte, more bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.sealed {
+		return
+	}
 	o.pend = append(o.pend, frame...)
 	if !more || len(o.pend) >= flushAt {
 		o.flush()
@@ -85,9 +91,52 @@ func (o *Out) Write(frame []byte, more bool) {
 func (o *Out) WriteAlone(frame []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.sealed {
+		return
+	}
 	o.flush()
 	o.pend = append(o.pend, frame...)
 	o.flush()
+}
+
+// Last queues the last frame: everything written after it is discarded.
+func (o *Out) Last(frame []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.sealed {
+		return
+	}
+	for o.refill() && len(o.waiting) > 0 {
+		continue
+	}
+	o.pend = append(o.pend, frame...)
+	o.sealed = true
+	o.flush()
+}
+
+// throttle waits while a host that writes and does not read has let more than
+// throttleAt bytes of answers pile up. Until then reading never waits for
+// writing; past it, memory would have no bound.
+func (o *Out) throttle() {
+	o.mu.Lock()
+	for o.blocked && o.err == nil && !o.sealed && len(o.pend)-o.off > throttleAt {
+		if o.slack == nil {
+			o.slack = make(chan struct{})
+		}
+		slack := o.slack
+		o.mu.Unlock()
+		<-slack // the drainer closes it on progress and on failure
+		o.mu.Lock()
+	}
+	o.mu.Unlock()
+}
+
+// loosen wakes who waits in throttle. The caller holds mu.
+func (o *Out) loosen() {
+	if o.slack != nil {
+		close(o.slack)
+		o.slack = nil
+	}
 }
 
 // Flush writes what is queued.
@@ -130,6 +179,7 @@ func (o *Out) Close(ctx context.Context) error {
 	case <-o.stop:
 	default:
 		close(o.stop)
+		o.loosen()
 	}
 	if err == nil {
 		err = o.err
@@ -175,6 +225,9 @@ func (o *Out) step() bool {
 		}
 		n, again, err := o.try.try(o.pend[o.off:])
 		o.off += n
+		if n > 0 && len(o.pend)-o.off < throttleAt/2 {
+			o.loosen()
+		}
 		o.written += int64(n)
 		if err != nil {
 			o.fail(err)
@@ -229,6 +282,7 @@ func (o *Out) fail(err error) {
 	if err == nil {
 		return
 	}
+	o.loosen()
 	o.reset()
 	for _, s := range o.waiting {
 		s.discard()
@@ -300,6 +354,7 @@ func (o *Out) drainQueue() {
 		}
 		batch := o.pend[o.off:]
 		o.pend, o.off = spare[:0], 0
+		o.loosen()
 		o.mu.Unlock()
 		watch := time.AfterFunc(o.opts.BlockLimit, func() {
 			o.mu.Lock()

@@ -36,18 +36,30 @@ func testWriter(t *testing.T, f *os.File) io.Writer {
 // eachMode runs f with an Out in each of its modes and the reading end of its
 // pipe.
 func eachMode(t *testing.T, f func(t *testing.T, out *Out, host *os.File, failed <-chan error)) {
-	for _, mode := range []string{"pipe", "queue"} {
+	t.Helper()
+	eachModeWithin(t, time.Minute, f)
+}
+
+// eachModeWithin is eachMode with a limit for a host that does not read.
+func eachModeWithin(t *testing.T, limit time.Duration, f func(t *testing.T, out *Out, host *os.File, failed <-chan error)) {
+	for _, mode := range []string{"pipe", "queue", "socket"} {
 		t.Run(mode, func(t *testing.T) {
 			r, w, err := os.Pipe()
+			if mode == "socket" {
+				r, w, err = socketPair()
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			var dst io.Writer = w
-			if mode == "pipe" {
+			switch mode {
+			case "pipe":
 				dst = testWriter(t, w)
+			case "socket":
+				dst = &socket{fd: int(w.Fd())}
 			}
 			failed := make(chan error, 1)
-			out := NewOut(dst, OutOptions{BlockLimit: 2 * time.Second, OnFail: func(err error) { failed <- err }})
+			out := NewOut(dst, OutOptions{BlockLimit: limit, OnFail: func(err error) { failed <- err }})
 			f(t, out, r, failed)
 			r.Close()
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -211,7 +223,7 @@ func TestStreamCap(t *testing.T) {
 }
 
 func TestHostThatNeverReads(t *testing.T) {
-	eachMode(t, func(t *testing.T, out *Out, _ *os.File, failed <-chan error) {
+	eachModeWithin(t, time.Second, func(t *testing.T, out *Out, _ *os.File, failed <-chan error) {
 		big := append(bytes.Repeat([]byte("x"), 1<<20), '\n')
 		start := time.Now()
 		out.Write(big, false)
@@ -311,5 +323,35 @@ func TestDeltaMustBeAString(t *testing.T) {
 				t.Errorf("%q is accepted", bad)
 			}
 		}
+	})
+}
+
+// socketPair returns two ends of a blocking stream socket, as Node gives them to
+// its children.
+func socketPair() (a, b *os.File, err error) {
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	return os.NewFile(uintptr(fds[0]), "a"), os.NewFile(uintptr(fds[1]), "b"), nil
+}
+
+// TestThrottle: a host that writes and does not read stops being read once its
+// answers fill the memory they may, and goes on when it reads.
+func TestThrottle(t *testing.T) {
+	eachMode(t, func(t *testing.T, out *Out, host *os.File, _ <-chan error) {
+		frame := append(bytes.Repeat([]byte("z"), 1<<20), '\n')
+		for range 20 {
+			out.Write(frame, false)
+		}
+		passed := make(chan struct{})
+		go func() { out.throttle(); close(passed) }()
+		select {
+		case <-passed:
+			t.Error("throttle does not wait")
+		case <-time.After(200 * time.Millisecond):
+		}
+		go io.Copy(io.Discard, host)
+		<-passed
 	})
 }

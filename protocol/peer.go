@@ -20,6 +20,7 @@ const (
 	DefaultMaxInFlight = 64      // requests being worked on
 	overloadRetryMs    = 250     // hint in the overload error
 	keepScratch        = 64 << 10
+	maxID              = 1024 // bytes of an id that is echoed
 )
 
 // Options configures a [Peer]. In and Out are required.
@@ -113,6 +114,7 @@ func (p *Peer) Run(ctx context.Context) error {
 		if !more {
 			p.opts.Out.Flush()
 		}
+		p.opts.Out.throttle()
 	}
 }
 
@@ -156,7 +158,7 @@ func (p *Peer) line(ctx context.Context, line []byte, more bool) {
 // to one of our calls, that call fails at once instead of at its timeout.
 func (p *Peer) malformed(line []byte, err error, more bool) {
 	fault := faultOf(line, err)
-	if n, ours := serial(fault.id); ours && !bytes.Contains(line, []byte(`"method"`)) {
+	if n, ours := serial(recoverID(line)); ours && !bytes.Contains(line, []byte(`"method"`)) {
 		if !p.failCall(n, fault.err) {
 			p.strays.Add(1)
 		}
@@ -169,13 +171,17 @@ func (p *Peer) malformed(line []byte, err error, more bool) {
 // tooLong answers a line over the limit, given its head.
 func (p *Peer) tooLong(head []byte, more bool) {
 	e := invalidRequest("line exceeds " + string(appendInt(nil, int64(p.opts.MaxFrame))) + " bytes")
-	if n, ours := serial(recoverID(trim(head))); ours && p.failCall(n, e) {
+	id := recoverID(trim(head))
+	if n, ours := serial(id); ours && p.failCall(n, e) {
 		return
 	}
-	p.refuse(lineFault{nullID(), e}, more)
+	p.refuse(lineFault{id, e}, more)
 }
 
 func (p *Peer) refuse(fault lineFault, more bool) {
+	if len(fault.id) > maxID {
+		fault.id = nullID()
+	}
 	p.opts.Log.Debug().Int64("code", fault.err.Code).Str("error", fault.err.Message).Msg("line refused")
 	p.opts.Out.Write(encodeError(fault.id, fault.err), more)
 }

@@ -163,6 +163,7 @@ func TestLines(t *testing.T) {
 		{"number", `42`, fault("null", invalid)},
 		{"string", `"echo"`, fault("null", invalid)},
 		{"null", `null`, fault("null", invalid)},
+		{"long id", `{"id":"` + strings.Repeat("x", 2000) + `","method":"echo"}`, fault("null", invalid)},
 		{"empty object", `{}`, fault("null", invalid)},
 		{"no method", `{"id":5}`, fault("5", invalid)},
 		{"empty method", `{"id":5,"method":""}`, fault("5", invalid)},
@@ -230,6 +231,8 @@ func TestLongLines(t *testing.T) {
 		h.want(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"kind":"invalid_request"}}`)
 		h.want(`{"jsonrpc":"2.0","id":2,"result":{}}`)
 	}
+	h.send(`{"id":77,"method":"echo","params":{"a":"` + strings.Repeat("y", 200_000) + `"}}`)
+	h.want(`{"jsonrpc":"2.0","id":77,"error":{"code":-32600,"kind":"invalid_request"}}`)
 }
 
 func TestManyLinesInOneWrite(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // Claim takes the process's standard input and output for the protocol. fd 1
 // becomes private to the returned writer and afterwards leads to standard
 // error, so that a stray print anywhere can never damage a frame. Pipes and
-// sockets are made non-blocking; any other kind of file is used as it is.
+// sockets are never written to in a way that blocks the caller; any other kind of file is used as it is.
 func Claim(stdin, stdout, stderr *os.File) (io.Reader, io.Writer, error) {
 	fd, err := unix.FcntlInt(stdout.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
@@ -25,11 +25,16 @@ func Claim(stdin, stdout, stderr *os.File) (io.Reader, io.Writer, error) {
 	if err := unix.Dup2(int(stderr.Fd()), int(stdout.Fd())); err != nil {
 		return nil, nil, fmt.Errorf("point fd 1 at standard error: %w", err)
 	}
-	if !streaming(fd) {
+	switch fileKind(fd) {
+	case unix.S_IFREG:
 		return stdin, directFile{os.NewFile(uintptr(fd), "protocol")}, nil
+	case unix.S_IFIFO:
+		out, err := newPipe(fd)
+		return stdin, out, err
+	case unix.S_IFSOCK:
+		return stdin, &socket{fd: fd}, nil
 	}
-	out, err := newPipe(fd)
-	return stdin, out, err
+	return stdin, os.NewFile(uintptr(fd), "protocol"), nil // a terminal: writes may block
 }
 
 // newPipe makes fd non-blocking and hands it to Go's poller.
@@ -45,17 +50,16 @@ func newPipe(fd int) (*pipe, error) {
 	return &pipe{File: f, rc: rc, fd: fd}, nil
 }
 
-// streaming reports whether fd is a pipe or a socket.
-func streaming(fd int) bool {
+// fileKind returns the type bits of a descriptor's mode, 0 if unknown.
+func fileKind(fd int) uint32 {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil {
-		return false
+		return 0
 	}
-	kind := st.Mode & unix.S_IFMT
-	return kind == unix.S_IFIFO || kind == unix.S_IFSOCK
+	return uint32(st.Mode) & unix.S_IFMT //nolint:unconvert // the field is 16 bits wide on some systems
 }
 
-// directFile is a regular file or a terminal.
+// directFile is a regular file.
 type directFile struct{ *os.File }
 
 func (directFile) direct() {}
@@ -92,4 +96,41 @@ func (p *pipe) wait(deadline time.Time, step func() bool) error {
 		return ErrBlocked
 	}
 	return err
+}
+
+// socket is a socket whose open file description may be shared with standard
+// input (socketpair, inetd), so that it must not be made non-blocking: each
+// write asks for that by a flag instead.
+type socket struct{ fd int }
+
+// Write implements [io.Writer]; [Out] uses try.
+func (s *socket) Write(b []byte) (int, error) { return unix.Write(s.fd, b) }
+
+func (s *socket) try(b []byte) (n int, again bool, err error) {
+	for n < len(b) {
+		m, err := unix.SendmsgN(s.fd, b[n:], nil, nil, unix.MSG_DONTWAIT)
+		n += max(m, 0)
+		switch {
+		case err == nil, errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOBUFS):
+			return n, true, nil
+		default:
+			return n, false, fmt.Errorf("write to the host: %w", err)
+		}
+	}
+	return n, false, nil
+}
+
+func (s *socket) wait(deadline time.Time, step func() bool) error {
+	for !step() {
+		left := time.Until(deadline)
+		if left <= 0 {
+			return ErrBlocked
+		}
+		ready := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}} //nolint:gosec // a descriptor is a small number
+		if _, err := unix.Poll(ready, int(left.Milliseconds())+1); err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("wait for the host: %w", err)
+		}
+	}
+	return nil
 }

@@ -86,7 +86,7 @@ func (s *Stream) Delta(ctx context.Context, kind DeltaKind, quoted []byte, more 
 	if err := s.awaitRoom(ctx); err != nil {
 		return err
 	}
-	if o.err != nil || s.ended {
+	if o.err != nil || s.ended || o.sealed {
 		return o.err
 	}
 	if o.blocked {
@@ -132,7 +132,7 @@ func (s *Stream) End(frames []byte) bool {
 
 // control queues a frame behind this stream's deltas. The caller holds out.mu.
 func (s *Stream) control(frame []byte) {
-	if s.ended {
+	if s.ended || s.out.sealed {
 		return
 	}
 	for s.release() {

@@ -19,17 +19,16 @@ func (s *Server) chatStream(ctx context.Context, req *protocol.Request) (any, er
 	if err != nil {
 		return nil, err
 	}
-	st := &stream{id: spec.id, peer: s.peer, out: s.out.NewStream(spec.id)}
+	st := &stream{id: spec.id, peer: s.peer, out: s.out.NewStream(spec.id), registry: s.streams}
+	st.trace = s.traces.start(s.opts.Now, spec.id, spec.chatID)
 	st.steer.Interrupt = spec.interrupt
+	if spec.plain && !spec.interrupt {
+		st.steer.Close() // one reply, no boundary at which a message could be read
+	}
 	ctx, st.cancel = context.WithCancelCause(ctx)
 	if err := s.streams.add(st); err != nil {
 		st.cancel(nil)
 		return nil, err
-	}
-	st.trace = s.traces.start(s.opts.Now, spec.id, spec.chatID)
-	st.finish = func(out loop.Outcome) {
-		s.streams.remove(st.id)
-		st.trace.finish(out)
 	}
 	// Order is the contract here: the response in a write of its own, then an
 	// empty chunk in its own, then whatever the provider sends. A host that
@@ -42,6 +41,13 @@ func (s *Server) chatStream(ctx context.Context, req *protocol.Request) (any, er
 		st.end(s.runTurn(ctx, st, spec))
 		return nil, nil
 	}), nil
+}
+
+// toolSchemaNotice tells the host that calls of a tool will be refused.
+type toolSchemaNotice struct {
+	Kind    string `json:"kind"` // "tool_schema"
+	Tool    string `json:"tool"`
+	Message string `json:"message"`
 }
 
 // runTurn runs a turn to its end. A panic becomes its failure: a stream that
@@ -70,6 +76,13 @@ func (s *Server) runTurn(ctx context.Context, st *stream, spec *turnSpec) (out l
 	opts.Executor = s.executor(ctx, spec, auth)
 	opts.Retry = s.opts.Retry
 	opts.Now, opts.Rand = s.opts.Now, s.opts.Rand
+	opts.OnPanic = func(tool string, value any, stack []byte) {
+		s.opts.Log.Error().Str("streamId", st.id).Str("tool", tool).Interface("panic", value).Bytes("stack", stack).Msg("tool call panicked")
+	}
+	for name, err := range spec.catalog.Unusable() {
+		s.opts.Log.Warn().Str("tool", name).Err(err).Msg("schema cannot be used")
+		opts.Events.Notice(toolSchemaNotice{"tool_schema", name, err.Error()})
+	}
 	opts.Spill = s.spill
 	return loop.Run(ctx, opts)
 }

@@ -2,7 +2,6 @@ package sidecar
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -161,7 +160,8 @@ func (s *Server) broken(err error) {
 func (s *Server) methods() map[string]protocol.Method {
 	fast := func(h protocol.HandlerFunc) protocol.Method { return protocol.Method{Handle: h, Fast: true} }
 	slow := func(h protocol.HandlerFunc) protocol.Method { return protocol.Method{Handle: h} }
-	stream, cancel, steer := slow(s.chatStream), fast(s.chatCancel), fast(s.chatSteer)
+	stream := protocol.Method{Handle: s.chatStream, Unbounded: true}
+	cancel, steer := fast(s.chatCancel), fast(s.chatSteer)
 	return map[string]protocol.Method{
 		protocol.MethodPing:          fast(s.ping),
 		protocol.MethodShutdown:      fast(s.shutdown),
@@ -190,7 +190,8 @@ func (s *Server) announce(ctx context.Context) error {
 	if !s.opts.QuietReady {
 		line := append([]byte(protocol.ReadyMarker), s.health().AppendJSON(nil)...)
 		if _, err := s.opts.ErrOut.Write(append(line, '\n')); err != nil {
-			return fmt.Errorf("write the ready marker: %w", err)
+			// The other marker follows; nobody reads standard error.
+			s.opts.Log.Debug().Err(err).Msg("ready marker not written")
 		}
 	}
 	return s.peer.Notify(ctx, protocol.NotifyReady, protocol.Ready{

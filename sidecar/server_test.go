@@ -399,3 +399,95 @@ func TestLogWriterNeverWaits(t *testing.T) {
 		t.Errorf("no word of dropped lines in %d bytes: %v", len(got), err)
 	}
 }
+
+// TestStreamIDIsFreeOnlyAfterItsEnd reuses an id at the moment its stream is
+// cancelled: the new stream must never begin before the old one's stream.done.
+func TestStreamIDIsFreeOnlyAfterItsEnd(t *testing.T) {
+	s := start(t, nil)
+	for range 200 {
+		s.turn("x", `[{"text":["a"],"delayMs":60000}]`, "")
+		s.until(`"params":{"streamId":"x"}`)
+		s.send(`{"id":"c","method":"agent.chat.cancel","params":{"streamId":"x"}}` +
+			strings.Repeat("\n"+`{"id":"n","method":"agent.chat.stream","params":{"streamId":"x","provider":"scripted","model":"m",`+
+				`"messages":[{"role":"user","content":"go"}],"providerOptions":{"script":[{"text":"b"}]}}}`, 3))
+		open, answers, begun := true, 0, 0
+		for answers < 3 || open {
+			line := s.recv()
+			switch {
+			case strings.Contains(line, `"id":"n"`):
+				answers++
+				if strings.Contains(line, `"result"`) {
+					begun++
+					if open {
+						t.Fatal("a stream began before the one with its id had ended")
+					}
+					open = true
+				}
+			case strings.Contains(line, `"stream.done"`):
+				open = false
+			}
+		}
+	}
+}
+
+// TestNothingAfterTheLastFrame: lifecycle.shutdown stays last whatever comes in.
+func TestNothingAfterTheLastFrame(t *testing.T) {
+	for range 20 {
+		s := start(t, nil)
+		s.send(`{"id":1,"method":"system.shutdown_now"}` + strings.Repeat("\n"+`{"id":2,"method":"system.ping"}`, 300))
+		s.until(`"lifecycle.shutdown"`)
+		if err := s.wait(); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.lines.Buffered(); n > 0 {
+			rest, _ := s.lines.Peek(n)
+			t.Fatalf("after the last frame: %.200s", rest)
+		}
+	}
+}
+
+func TestShutdownUnderLoad(t *testing.T) {
+	s := start(t, func(o *Options) {
+		o.Tools = []executors.Tool{{Name: "t", Run: func(context.Context, *executors.Call) (*protocol.ToolResult, error) {
+			return &protocol.ToolResult{Success: true}, nil
+		}}}
+	})
+	s.send(`{"id":1,"method":"system.shutdown"}` + strings.Repeat("\n"+`{"id":2,"method":"tool.invoke","params":{"name":"t"}}`, 3000))
+	s.until(`"lifecycle.shutdown"`)
+}
+
+func TestWholeNumbersInAnySpelling(t *testing.T) {
+	s := start(t, nil)
+	s.turn("a", `[{"text":"x"}]`, `,"maxRounds":2.0,"toolTimeoutMs":1e3`)
+	s.want(`"result"`)
+	s.until(`"stream.done"`)
+}
+
+func TestPlainStreamRefusesSteering(t *testing.T) {
+	s := start(t, nil)
+	s.turn("a", `[{"text":["a"],"delayMs":60000}]`, "")
+	s.until(`"params":{"streamId":"a"}`)
+	s.send(`{"id":1,"method":"agent.chat.steer","params":{"streamId":"a","content":"x"}}`)
+	s.want(`"ok":false`, `"reason":"stream_not_active"`)
+}
+
+func TestSessionDataIsBounded(t *testing.T) {
+	s := start(t, nil)
+	s.send(`{"id":1,"method":"agent.session.create","params":{"chatId":"c","stageData":{"x":%q}}}`, strings.Repeat("y", 300<<10))
+	s.want(`-32602`)
+	for i := range 8 {
+		s.send(`{"id":%d,"method":"agent.session.create","params":{"chatId":"c","stageData":{"x":%q}}}`, i, strings.Repeat("y", 200<<10))
+		s.want(`"result"`)
+	}
+	s.send(`{"id":9,"method":"agent.session.list"}`)
+	if got := s.want(`"id":9`, `"result":[`); strings.Count(got, `"sessionId"`) != 8 {
+		t.Errorf("%d sessions are listed", strings.Count(got, `"sessionId"`))
+	}
+}
+
+func TestUnusableToolSchemaIsTold(t *testing.T) {
+	s := start(t, nil)
+	s.turn("a", `[{"text":"x"}]`, `,"toolsViaHost":true,"tools":[{"function":{"name":"odd","parameters":{"type":"nonsense"}}}]`)
+	s.until(`"notice":{"kind":"tool_schema","tool":"odd"`)
+	s.until(`"stream.done"`)
+}

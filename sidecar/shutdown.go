@@ -16,7 +16,8 @@ import (
 // desktop supervisors kill.
 const (
 	drainTurns = 1200 * time.Millisecond // for cancelled turns to let go
-	drainOut   = 500 * time.Millisecond  // for the last frames to reach the host
+	drainOut   = 500 * time.Millisecond  // at least, for the last frames to reach the host
+	endLimit   = 1800 * time.Millisecond // for all of it
 )
 
 // stopRequest is a host's wish to end.
@@ -63,16 +64,17 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	case <-ctx.Done():
 	}
+	began := time.Now()
 	s.streams.close()
 	cancelTurns(executors.ErrTurnCancelled)
 	_ = s.peer.Close() // fails what waits for the host; it has no error of its own
 	s.awaitTurns(patience)
-	s.out.Write(s.peer.Notification(protocol.NotifyShutdown, []byte(`{"reason":"`+reason+`"}`)), false)
+	s.out.Last(s.peer.Notification(protocol.NotifyShutdown, []byte(`{"reason":"`+reason+`"}`)))
 	s.authorizer.close()
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainOut)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(drainOut, endLimit-time.Since(began)))
 	defer cancel()
 	if err := s.out.Close(drain); err != nil && failure == nil && !errors.Is(err, syscall.EPIPE) {
-		s.opts.Log.Warn().Err(err).Msg("the last frames did not reach the host")
+		failure = fmt.Errorf("%w: the last frames were not read: %w", ErrHostGone, err)
 	}
 	return failure
 }

@@ -16,6 +16,11 @@ import (
 // one frame; the oldest is forgotten.
 const maxSessions = 2000
 
+const (
+	maxStageData = 256 << 10 // bytes of a session's own data
+	maxList      = 900 << 10 // bytes of a list, under the outbound cap
+)
+
 // store keeps sessions for the life of the process.
 type store struct {
 	now func() time.Time
@@ -87,6 +92,9 @@ func (st *store) create(p protocol.SessionCreateParams) (*protocol.Session, erro
 	if string(session.StageData) == "null" {
 		session.StageData = nil
 	}
+	if n := len(session.StageData); n > maxStageData {
+		return nil, protocol.InvalidParams("stageData has %d bytes, the limit is %d", n, maxStageData)
+	}
 	st.sessions[p.SessionID] = session
 	st.order = append(st.order, p.SessionID)
 	if len(st.order) > maxSessions {
@@ -114,5 +122,25 @@ func (st *store) list(p protocol.SessionListParams) []*protocol.Session {
 			out = append(out, session)
 		}
 	}
-	return out
+	return fit(out)
+}
+
+// fit cuts a list to what one frame holds: stage data goes first (resume has
+// it), then the oldest sessions.
+func fit(sessions []*protocol.Session) []*protocol.Session {
+	if len(encode(sessions)) <= maxList {
+		return sessions
+	}
+	for i, session := range sessions {
+		copied := *session
+		copied.StageData = nil
+		sessions[i] = &copied
+	}
+	size := 0
+	for i, session := range slices.Backward(sessions) {
+		if size += len(encode(session)) + 1; size > maxList {
+			return sessions[i+1:]
+		}
+	}
+	return sessions
 }

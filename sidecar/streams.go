@@ -15,6 +15,9 @@ import (
 // stream is ended without it; the reference's.
 const cancelWatchdog = 5 * time.Second
 
+// maxStreams bounds the turns that run at once.
+const maxStreams = 64
+
 // streams is the registry of running chat streams.
 type streams struct {
 	mu     sync.Mutex // guards following
@@ -33,8 +36,9 @@ type stream struct {
 	cancel context.CancelCauseFunc
 	steer  loop.Steer
 	trace  *tracer
-	finish func(loop.Outcome)
 	once   sync.Once // guards the end
+
+	registry *streams
 }
 
 // add registers a stream. An active one with the same id is an error.
@@ -43,6 +47,9 @@ func (s *streams) add(st *stream) error {
 	defer s.mu.Unlock()
 	if s.closed {
 		return &protocol.Error{Code: protocol.CodeNotReady, Kind: protocol.KindTransportClosed, Message: "the sidecar is shutting down"}
+	}
+	if len(s.active) >= maxStreams {
+		return protocol.Overloaded("too many chat streams at once, retry")
 	}
 	if s.active[st.id] != nil {
 		return protocol.InvalidParams("a stream with streamId %q is active", st.id)
@@ -57,9 +64,13 @@ func (s *streams) get(id string) *stream {
 	return s.active[id]
 }
 
-func (s *streams) remove(id string) {
+// release queues a stream's last frames and frees its id in one step: nobody
+// can take the id before they are queued, and a host that has seen stream.done
+// may use it again.
+func (s *streams) release(id string, last func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	last()
 	delete(s.active, id)
 }
 
@@ -80,16 +91,17 @@ func (s *streams) close() {
 	s.closed = true
 }
 
-// end sends the terminal frames, once. The stream leaves the registry first, so
-// that a host may use its id again as soon as it sees stream.done.
+// end sends the terminal frames, once.
 func (st *stream) end(out loop.Outcome) {
-	st.once.Do(func() { st.sendEnd(out) })
+	st.once.Do(func() {
+		frames := st.endFrames(out)
+		st.trace.finish(out)
+		st.registry.release(st.id, func() { st.out.End(frames) })
+	})
 }
 
-func (st *stream) sendEnd(out loop.Outcome) {
-	if st.finish != nil {
-		st.finish(out)
-	}
+// endFrames builds stream.done, and stream.error before it if the turn failed.
+func (st *stream) endFrames(out loop.Outcome) []byte {
 	var frames []byte
 	if out.Failure != nil {
 		frames = append(frames, st.frame(protocol.NotifyError, protocol.StreamError{
@@ -101,7 +113,7 @@ func (st *stream) sendEnd(out loop.Outcome) {
 		StreamID: st.id, OK: out.Status == loop.StatusCompleted, Status: string(out.Status), Reason: cutText(out.Reason),
 		TraceID: st.trace.id, Cancelled: out.Status == loop.StatusCancelled, Aborted: out.Aborted, Usage: &usage,
 	})...)
-	st.out.End(frames)
+	return frames
 }
 
 func (s *Server) chatCancel(_ context.Context, req *protocol.Request) (any, error) {

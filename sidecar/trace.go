@@ -80,10 +80,7 @@ func (t *tracer) round(n int) func() {
 
 // call records a tool call.
 func (t *tracer) call(call *executors.Call, result *protocol.ToolResult, m markers, start, end time.Time) {
-	attrs := protocol.SpanAttrs{CallID: short(call.ID), Tool: short(call.Name), Decision: "allowed", Error: short(result.Error)}
-	if executors.Refused(result.Error) {
-		attrs.Decision = "denied"
-	}
+	attrs := protocol.SpanAttrs{CallID: short(call.ID), Tool: short(call.Name), Decision: decisionOf(result, m), Error: short(result.Error)}
 	var sandbox protocol.SandboxReport
 	if len(m.sandbox) > 0 && json.Unmarshal(m.sandbox, &sandbox) == nil {
 		attrs.Sandbox = sandbox.Backend + "/" + sandbox.Enforcement
@@ -95,6 +92,30 @@ func (t *tracer) call(call *executors.Call, result *protocol.ToolResult, m marke
 		ID: fmt.Sprintf("call_%d", t.serial), ParentID: t.parent, Name: short(call.Name),
 		StartMs: start.UnixMilli(), EndMs: end.UnixMilli(), Attrs: attrs,
 	})
+}
+
+// decisionOf says who let a call run: the answer somebody gave, "allowed" when
+// no layer objected, "denied" when one did, and nothing for a call that never
+// came before one.
+func decisionOf(result *protocol.ToolResult, m markers) string {
+	var approval struct {
+		Kind string `json:"kind"`
+	}
+	if len(m.approval) > 0 && json.Unmarshal(m.approval, &approval) == nil && approval.Kind != "" {
+		return approval.Kind
+	}
+	switch result.Error {
+	case executors.ErrorInvalidArguments, executors.ErrorInvalidSchema, executors.ErrorCancelled, executors.ErrorAborted,
+		executors.ErrorDuplicate, executors.ErrorNotExecuted:
+		return ""
+	}
+	switch {
+	case executors.Refused(result.Error):
+		return "denied"
+	case strings.HasPrefix(result.Error, executors.ErrorUnknownTool):
+		return ""
+	}
+	return "allowed"
 }
 
 // event records a notice.

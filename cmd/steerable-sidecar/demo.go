@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/steerable-go/sidecar/authz/govern"
@@ -44,7 +45,8 @@ func runDemo(env environment, args []string) int {
 	if _, err := govern.ParseMode(f.authz); err != nil {
 		return usage(env, "demo: --authz must be off, observe or enforce, not %q", f.authz)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a closed pipe is a write error, not a death
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, demoDeadline)
 	defer cancel()

@@ -67,6 +67,9 @@ func (h *demoHost) run(ctx context.Context, from io.Reader) error {
 			return fmt.Errorf("the sidecar sent what is no frame: %w", err)
 		}
 		done, err := h.frame(ctx, &f)
+		if err == nil {
+			err = h.view.err
+		}
 		if err != nil || done {
 			return err
 		}
@@ -166,6 +169,6 @@ func (h *demoHost) send(frame []byte) error {
 // show prints a raw frame when asked to.
 func (h *demoHost) show(direction byte, frame []byte) {
 	if h.flags.frames {
-		fmt.Fprintf(h.env.stdout, "%c %s\n", direction, bytes.TrimSpace(frame))
+		h.view.printf("%c %s\n", direction, bytes.TrimSpace(frame))
 	}
 }

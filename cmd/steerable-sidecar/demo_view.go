@@ -20,6 +20,7 @@ type demoView struct {
 	start  time.Time
 	midway bool // text stands on the current line
 	calls  int
+	err    error // the first write that failed; nobody watches any more
 }
 
 func newDemoView(env environment) *demoView {
@@ -55,7 +56,9 @@ func (v *demoView) paint(sgr, text string) string {
 }
 
 func (v *demoView) printf(format string, args ...any) {
-	fmt.Fprintf(v.out, format, args...) // a closed terminal ends the demo soon enough
+	if _, err := fmt.Fprintf(v.out, format, args...); err != nil && v.err == nil {
+		v.err = fmt.Errorf("show the turn: %w", err)
+	}
 }
 
 // newline ends a line of streamed text.

@@ -44,7 +44,9 @@ func runVersion(env environment, args []string) int {
 		}
 	}
 	if !*asJSON {
-		fmt.Fprintf(env.stdout, "steerable-sidecar %s (protocol %s, %s)\n", info.Version, info.ProtocolVersion, info.Platform)
+		if _, err := fmt.Fprintf(env.stdout, "steerable-sidecar %s (protocol %s, %s)\n", info.Version, info.ProtocolVersion, info.Platform); err != nil {
+			return exitFailed
+		}
 		return exitOK
 	}
 	if err := json.NewEncoder(env.stdout).Encode(info); err != nil {
