@@ -51,6 +51,7 @@ type Out struct {
 	mu      sync.Mutex // guards following
 	pend    []byte     // queued bytes; pend[off:] are unwritten
 	off     int
+	batch   int           // bytes the drainer is writing, no longer in pend
 	written int64         // bytes the destination took, to notice progress
 	blocked bool          // the drainer owns writing until it has caught up
 	err     error         // the first failure; everything after it is discarded
@@ -119,7 +120,7 @@ func (o *Out) Last(frame []byte) {
 // writing; past it, memory would have no bound.
 func (o *Out) throttle() {
 	o.mu.Lock()
-	for o.blocked && o.err == nil && !o.sealed && len(o.pend)-o.off > throttleAt {
+	for o.blocked && o.err == nil && !o.sealed && len(o.pend)-o.off+o.batch > throttleAt {
 		if o.slack == nil {
 			o.slack = make(chan struct{})
 		}
@@ -353,8 +354,7 @@ func (o *Out) drainQueue() {
 			return
 		}
 		batch := o.pend[o.off:]
-		o.pend, o.off = spare[:0], 0
-		o.loosen()
+		o.pend, o.off, o.batch = spare[:0], 0, len(batch)
 		o.mu.Unlock()
 		watch := time.AfterFunc(o.opts.BlockLimit, func() {
 			o.mu.Lock()
@@ -363,6 +363,10 @@ func (o *Out) drainQueue() {
 		})
 		_, err := o.dst.Write(batch)
 		watch.Stop()
+		o.mu.Lock()
+		o.batch = 0
+		o.loosen()
+		o.mu.Unlock()
 		if spare = batch[:0]; cap(spare) > keepBuffer {
 			spare = nil
 		}
