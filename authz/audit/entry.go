@@ -75,15 +75,15 @@ type Head struct {
 
 // Next returns the entry that follows h and the head after it. Meta must be
 // one JSON object on one line; it is copied. Errors are [ErrShape].
-func (h Head) Next(f Fields) (Entry, Head, error) {
+func (h Head) Next(f Fields) (e Entry, next Head, err error) {
 	if f.Meta != nil {
 		if err := checkMeta(f.Meta); err != nil {
 			return Entry{}, h, err
 		}
 		f.Meta = bytes.Clone(f.Meta)
 	}
-	e := Entry{record: place(&f, h.Count, h.Hash), meta: f.Meta}
-	var err error
+	e.meta = f.Meta
+	e.record.place(&f, h.Count, h.Hash)
 	if e.hash, err = e.record.seal(); err != nil {
 		return Entry{}, h, err
 	}

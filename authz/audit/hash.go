@@ -58,18 +58,23 @@ func (h Hash) String() string { return string(h.append(make([]byte, 0, hashLen))
 // eight, then add '0' to each and 'a'-'0'-10 more where the nibble is over 9.
 // Every record writes its predecessor's fingerprint, and digit by digit that
 // takes a sixth of the time of the whole record.
-func (h Hash) append(dst []byte) []byte {
+func (h *Hash) append(dst []byte) []byte {
 	dst = append(dst, hashPrefix...)
+	digits := len(dst)
+	dst = append(dst, zeroDigits...)
 	for i := 0; i < len(h); i += 4 {
 		x := uint64(binary.BigEndian.Uint32(h[i:]))
 		x = (x | x<<16) & 0x0000ffff0000ffff
 		x = (x | x<<8) & 0x00ff00ff00ff00ff
 		x = (x | x<<4) & 0x0f0f0f0f0f0f0f0f
 		letters := (x + 0x0606060606060606) >> 4 & 0x0101010101010101
-		dst = binary.BigEndian.AppendUint64(dst, x+0x3030303030303030+letters*('a'-'0'-10))
+		binary.BigEndian.PutUint64(dst[digits+2*i:], x+0x3030303030303030+letters*('a'-'0'-10))
 	}
 	return dst
 }
+
+// zeroDigits makes room for the digits of a fingerprint.
+const zeroDigits = "0000000000000000000000000000000000000000000000000000000000000000"
 
 // MarshalText is [Hash.String]; it never fails.
 func (h Hash) MarshalText() ([]byte, error) { return h.append(make([]byte, 0, hashLen)), nil }

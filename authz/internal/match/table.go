@@ -129,7 +129,9 @@ func (b *builder) place(e *entry) {
 			old, grown := b.sum(lane, place, e)
 			before, after = before*old, after*grown
 		}
-		if best == 0 || after-before < least {
+		// Lanes that are as bad are not told apart by rounding: all short keywords
+		// belong into one.
+		if best == 0 || after-before < 0.99*least {
 			best, least = lane, after-before
 		}
 	}
