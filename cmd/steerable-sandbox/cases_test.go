@@ -190,7 +190,7 @@ func (r *rig) run(t *testing.T, u user, cmd *exec.Cmd, c sandboxCase) (code int,
 			defer time.AfterFunc(time.Second, func() { _ = cmd.Process.Signal(sig) }).Stop()
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })()
 	_ = cmd.Wait()

@@ -202,6 +202,7 @@ func (c *confinement) signals(p *spawn.Program) {
 			spawn.Val(int(sig)), spawn.Pointer(p, new(sigaction)), spawn.Val(0), spawn.Val(sigsetBytes),
 		})
 	}
+	p.DefaultSignals()
 	p.Call("unblock signals", syscall.SYS_RT_SIGPROCMASK, []spawn.Arg{
 		spawn.Val(unix.SIG_SETMASK), spawn.Pointer(p, new(uint64)), spawn.Val(0), spawn.Val(sigsetBytes),
 	})

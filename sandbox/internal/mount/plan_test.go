@@ -24,7 +24,8 @@ func TestBwrapArgs(t *testing.T) {
 	}{
 		"nothing writable": {policy.Policy{}, h, base},
 		"parents before children": {
-			policy.Policy{Roots: []string{"/b", "/b/c"}, GitDirs: []string{"/a/.git"}}, h,
+			policy.Policy{Roots: []string{"/b", "/b/c"}, GitDirs: []string{"/a/.git"}},
+			h,
 			base + " --bind /a/.git /a/.git --bind /b /b --bind /b/c /b/c",
 		},
 		"root in a private directory": {policy.Policy{Roots: []string{"/tmp/p"}}, h, base + " --bind /tmp/p /tmp/p"},
@@ -41,7 +42,8 @@ func TestBwrapArgs(t *testing.T) {
 		"hidden file":      {policy.Policy{ReadDeny: []string{"/secret"}}, h, base + " --ro-bind /dev/null /secret"},
 		"hidden anyway":    {policy.Policy{ReadDeny: []string{"/tmp/x"}}, h, base},
 		"whole file system": {
-			policy.Policy{Roots: []string{"/"}, AllowRootFS: true}, h,
+			policy.Policy{Roots: []string{"/"}, AllowRootFS: true},
+			h,
 			"--bind / / --dev /dev --proc /proc --remount-ro /proc --ro-bind /sys /sys",
 		},
 	}

@@ -25,59 +25,93 @@ const (
 // launcher reads the message and never the number.
 const exitWrapper = 125
 
-// Start forks a child that runs p and returns its pid. flags are added to
-// clone's; report is a socket on which a failing child sends its message.
+// stackSize is the stack of a child. Its deepest chain of calls is checked by
+// the linker to stay below a kilobyte.
+const stackSize = 16 << 10
+
+// childArgs is what a child starts from. It is reached through its program
+// only, which whoever started it keeps.
+type childArgs struct {
+	entry  uintptr // code of childMain, first for the assembly to find
+	steps  []step
+	msg    failure
+	report int
+	base   int     // number of the first step in failure messages
+	stack  uintptr // top of the child's stack
+}
+
+// newChild prepares a child that runs p.
+func newChild(p *Program, report, base int) (*childArgs, error) {
+	stack, err := unix.Mmap(-1, 0, stackSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_STACK)
+	if err != nil {
+		return nil, err
+	}
+	const spare = 64 // what the child's first call puts above its frame
+	top := uintptr(unsafe.Pointer(&stack[0])) + stackSize - spare
+	main := childMain
+	// A function value points to its code. The assembly calls through it: to
+	// the linker, which adds up stacks, a direct call would be a recursion.
+	entry := **(**uintptr)(unsafe.Pointer(&main))
+	c := &childArgs{entry: entry, steps: p.steps, report: report, base: base, stack: top}
+	p.keep = append(p.keep, c)
+	base += len(p.steps)
+	for i := range p.steps {
+		if s := &p.steps[i]; s.child != nil {
+			if s.fork, err = newChild(s.child, report, base); err != nil {
+				return nil, err
+			}
+			base += len(s.child.names())
+		}
+	}
+	return c, nil
+}
+
+// Start makes a child that runs p and returns its pid. flags are added to
+// clone's; report is a socket on which a failing child sends its message. The
+// caller keeps p as long as the child may run.
 //
 // The calling goroutine must be locked to its thread, and the thread must
 // outlive the child's setup: the parent-death signal follows the thread
 // (golang/go#27505).
 func Start(p *Program, flags uintptr, report int) (pid int, err error) {
-	msg := new(failure)
-	defer runtime.KeepAlive(p)
-	defer runtime.KeepAlive(msg)
-	child, errno := fork(p, flags, msg, report)
-	if errno != 0 {
-		return 0, &StepError{Step: "clone", Errno: errno}
+	c, err := newChild(p, report, 0)
+	if err != nil {
+		return 0, err
+	}
+	child := start(c, flags)
+	runtime.KeepAlive(p)
+	if child < 0 {
+		return 0, &StepError{Step: "clone", Errno: syscall.Errno(-child)}
 	}
 	return int(child), nil
 }
 
-// fork is the moment of the fork itself. Signals stay blocked in the child:
-// a handler of the Go runtime must never run there.
+// start is the moment of the clone. Signals stay blocked in the child: a
+// handler of the Go runtime must never run there.
 //
 //go:norace
 //go:noinline
-func fork(p *Program, flags uintptr, msg *failure, report int) (uintptr, syscall.Errno) {
+func start(c *childArgs, flags uintptr) int64 {
 	block, old := allSignals, sigset(0)
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK,
 		uintptr(unsafe.Pointer(&block)), uintptr(unsafe.Pointer(&old)), sigsetBytes, 0, 0)
 	if errno != 0 {
-		return 0, errno
+		return -int64(errno)
 	}
-	pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, flags|uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
-	if errno == 0 && pid == 0 {
-		child(p.steps, msg, report)
-	}
+	pid := cloneOnStack(flags|syscall.CLONE_VM|uintptr(syscall.SIGCHLD), c.stack, c)
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK,
 		uintptr(unsafe.Pointer(&old)), 0, sigsetBytes, 0, 0)
-	return pid, errno
+	return pid
 }
 
-// child runs steps and, in a process forked by one of them, the steps of that
-// process instead. It never returns. The second child's steps are numbered
-// after those of the program that forks it, as in [Program.names].
+// childMain is the child's whole life. It never returns.
 //
 //go:norace
 //go:nosplit
-func child(steps []step, msg *failure, report int) {
-	base := 0
+func childMain(c *childArgs) {
 	for {
-		at, errno := walk(steps)
-		if errno == errInChild {
-			base, steps = base+len(steps), steps[at].child.steps
-			continue
-		}
-		tell(msg, report, base+at, errno)
+		at, errno := walk(c.steps)
+		tell(&c.msg, c.report, c.base+at, errno)
 		_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, exitWrapper, 0, 0)
 	}
 }
@@ -97,10 +131,6 @@ func tell(msg *failure, report, at int, errno syscall.Errno) {
 	}
 	_, _, _ = syscall.RawSyscall(syscall.SYS_WRITE, uintptr(report), uintptr(unsafe.Pointer(msg)), FailureSize)
 }
-
-// errInChild is what the fork step returns in the new process, outside the range
-// of real errors.
-const errInChild syscall.Errno = 0xffff
 
 // walk runs steps until one fails and returns its index and error, or the
 // number of steps and no error.
@@ -141,16 +171,19 @@ func perform(s *step) (uintptr, syscall.Errno) {
 		}
 		return r, errno
 	case kindFork:
-		pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
-		if errno == 0 && pid == 0 {
-			errno = errInChild
+		pid := cloneOnStack(syscall.CLONE_VM|uintptr(syscall.SIGCHLD), s.fork.stack, s.fork)
+		if pid < 0 {
+			return 0, syscall.Errno(-pid)
 		}
-		return pid, errno
+		return uintptr(pid), 0
 	case kindGuard:
 		guard(arg(&s.args[0]), arg(&s.args[1]), arg(&s.args[2]) != 0)
 		return 0, 0
 	case kindProceed:
 		return proceed(s)
+	case kindDefaults:
+		defaults(s.action)
+		return 0, 0
 	case kindEach:
 		for i := uintptr(0); i <= arg(&s.args[1]); i++ {
 			_, _, _ = syscall.RawSyscall6(s.nr, arg(&s.args[0]), i, 0, 0, 0, 0)
@@ -221,6 +254,34 @@ func guard(pid, parent uintptr, contained bool) {
 		killRest(&status)
 	}
 	_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, code, 0, 0)
+}
+
+// action is the kernel's struct sigaction on amd64 and arm64.
+type action struct {
+	handler  uintptr // 0 is SIG_DFL, 1 is SIG_IGN
+	flags    uint64
+	restorer uintptr
+	mask     uint64
+}
+
+// lastSignal is the highest signal number of Linux.
+const lastSignal = 64
+
+// defaults gives every signal with a handler its default action. The handlers
+// are the Go runtime's: in this process they would work on the launcher's
+// memory as if they were the launcher.
+//
+//go:norace
+//go:nosplit
+func defaults(scratch *action) {
+	for sig := uintptr(1); sig <= lastSignal; sig++ {
+		_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(scratch)), sigsetBytes, 0, 0)
+		if errno != 0 || scratch.handler <= 1 {
+			continue
+		}
+		*scratch = action{}
+		_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(scratch)), 0, sigsetBytes, 0, 0)
+	}
 }
 
 // killRest kills every process the kernel lets this one signal and reaps

@@ -8,11 +8,11 @@
 // of time as a [Program], a table of system calls with every pointer already
 // prepared, and the child does nothing but walk that table.
 //
-// A child made by fork has one thread and a copy of this process' memory,
-// locks included, in whatever state the other threads left them. It therefore
-// must not allocate, grow its stack, take a lock or be preempted. The code
-// that runs there is in child_linux.go: functions marked nosplit, which call
-// nothing but raw system calls. All signals are blocked across the fork, so no
-// handler of the Go runtime can run in the child either. gVisor and the Go
-// syscall package itself use the same technique.
+// A child shares this process' memory (CLONE_VM), on a small stack of its own,
+// with the locks of the Go runtime in whatever state the threads of this
+// process have them. It therefore must not allocate, grow its stack, take a
+// lock or be preempted. The code that runs there is in child_linux.go:
+// functions marked nosplit, which call nothing but raw system calls. All
+// signals are blocked across the clone, so no handler of the Go runtime can run
+// in the child, and handlers are gone before a child unblocks them to exec.
 package spawn

@@ -28,13 +28,14 @@ func Result(s *Slot) Arg { return Arg{slot: s} }
 type kind uint8
 
 const (
-	kindCall    kind = iota // a system call
-	kindStore               // copy a slot into 32 bits of memory
-	kindEqual               // fail unless a call's result is what a slot holds
-	kindFork                // fork; the child continues in another program
-	kindGuard               // reap until the forked child ends, then kill the rest and exit
-	kindProceed             // read one byte; end of file means the parent is gone
-	kindEach                // a call for every value of its second argument, errors ignored
+	kindCall     kind = iota // a system call
+	kindStore                // copy a slot into 32 bits of memory
+	kindEqual                // fail unless a call's result is what a slot holds
+	kindFork                 // fork; the child continues in another program
+	kindGuard                // reap until the forked child ends, then kill the rest and exit
+	kindProceed              // read one byte; end of file means the parent is gone
+	kindDefaults             // give signals with a handler their default action
+	kindEach                 // a call for every value of its second argument, errors ignored
 )
 
 // step is one entry of the table.
@@ -48,6 +49,8 @@ type step struct {
 	skip   int           // on any error, skip so many following steps instead of failing
 	store  *int32
 	child  *Program
+	fork   *childArgs // child, prepared by Start
+	action *action    // scratch of kindDefaults
 }
 
 // Program is a list of system calls. The zero value is an empty program.
@@ -83,6 +86,12 @@ func (p *Program) Call(name string, nr uintptr, args []Arg, opts ...Option) {
 // as its second argument. Errors are ignored.
 func (p *Program) Each(name string, nr uintptr, first Arg, last int) {
 	p.steps = append(p.steps, step{kind: kindEach, name: name, nr: nr, args: [6]Arg{first, Val(last)}})
+}
+
+// DefaultSignals appends the step that takes away every signal handler. It
+// belongs before signals are unblocked.
+func (p *Program) DefaultSignals() {
+	p.steps = append(p.steps, step{kind: kindDefaults, name: "reset signal handlers", action: new(action)})
 }
 
 // Store copies the low 32 bits of s to dst, for structures that carry a

@@ -21,8 +21,8 @@ func report(t *testing.T) (ours, theirs int) {
 	return fds[0], fds[1]
 }
 
-// start runs p and returns its wait status and its message, if any.
-func start(t *testing.T, p *Program) (syscall.WaitStatus, *StepError) {
+// launch runs p and returns its wait status and its message, if any.
+func launch(t *testing.T, p *Program) (syscall.WaitStatus, *StepError) {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -56,7 +56,7 @@ func TestExec(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Call("execve", syscall.SYS_EXECVE, []Arg{p.String("/bin/sh"), argv, envp})
-	ws, stepErr := start(t, &p)
+	ws, stepErr := launch(t, &p)
 	if stepErr != nil || ws.ExitStatus() != 7 {
 		t.Errorf("status %d, error %v; want 7 and none", ws.ExitStatus(), stepErr)
 	}
@@ -71,7 +71,7 @@ func TestFailureNamesTheStep(t *testing.T) {
 	p.Call("getppid", syscall.SYS_GETPPID, nil, Into(&self))
 	p.Fork(&child, &pid)
 	p.Guard(&pid, &self, false)
-	ws, stepErr := start(t, &p)
+	ws, stepErr := launch(t, &p)
 	if stepErr == nil || stepErr.Step != "execve" || !errors.Is(stepErr, syscall.ENOENT) {
 		t.Errorf("error %v, want execve: ENOENT", stepErr)
 	}
@@ -131,6 +131,7 @@ func TestGuardKillsWhatIsLeft(t *testing.T) {
 	argv, _ := command.Strings([]string{"sh", "-c", "setsid sleep 1000 & kill -TERM $$"})
 	envp, _ := command.Strings([]string{"PATH=/usr/bin:/bin"})
 	var mask sigset
+	command.DefaultSignals()
 	command.Call("rt_sigprocmask", syscall.SYS_RT_SIGPROCMASK, []Arg{Val(unix.SIG_SETMASK), Pointer(&command, &mask), Val(0), Val(sigsetBytes)})
 	command.Call("execve", syscall.SYS_EXECVE, []Arg{command.String("/bin/sh"), argv, envp})
 	var pid, parent Slot

@@ -1,0 +1,24 @@
+#include "textflag.h"
+
+// func cloneOnStack(flags, stack uintptr, c *childArgs) int64
+TEXT ·cloneOnStack(SB), NOSPLIT|NOFRAME, $0-32
+	MOVD flags+0(FP), R0
+	MOVD stack+8(FP), R1
+	MOVD c+16(FP), R10 // the kernel keeps it for the child
+	MOVD $0, R2
+	MOVD $0, R3
+	MOVD $0, R4
+	MOVD $220, R8 // SYS_CLONE
+	SVC
+	CBZ  R0, child
+	MOVD R0, ret+24(FP)
+	RET
+
+child:
+	// RSP is the new stack now. childMain has Go's register convention: the
+	// argument in R0, R28 as it was.
+	MOVD $0, R29
+	MOVD R10, R0
+	MOVD (R10), R10 // childArgs.entry
+	BL   (R10)
+	BRK
