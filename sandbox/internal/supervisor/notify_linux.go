@@ -43,11 +43,10 @@ func (l listener) receive() (*request, error) {
 	for {
 		r := new(request)
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(l), ioctlReceive, uintptr(unsafe.Pointer(r)))
-		switch errno {
-		case 0:
+		if errno == 0 {
 			return r, nil
-		case unix.EINTR, unix.ENOENT: // ENOENT: the caller was killed before we looked
-		default:
+		}
+		if errno != unix.EINTR && errno != unix.ENOENT { // ENOENT: the caller was killed before we looked
 			return nil, fmt.Errorf("receive notification: %w", errno)
 		}
 	}
