@@ -206,7 +206,9 @@ func describe(o govern.Outcome) result {
 		"audited":      rec.Action != "", // govern always returns a record to write first
 		"callsCounted": o.State().Used.Calls,
 		"bytesCounted": o.State().Used.Bytes,
-		"record": result{
+		// What the classification alone puts into the record, and all of it.
+		"record": result{"capability": rec.Capability},
+		"auditRecord": result{
 			"owner": rec.Owner, "action": rec.Action, "capability": rec.Capability,
 			"decision": rec.Decision, "risk": rec.Risk, "meta": json.RawMessage(rec.Meta),
 		},
