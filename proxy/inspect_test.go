@@ -94,10 +94,15 @@ func TestSNILeavesOtherProtocolsAlone(t *testing.T) {
 	target := echo(t)
 	h := start(t, Options{SNI: SNIEnforce, Policy: Policy{Allow: entries(t, target)}})
 	wantEcho(t, tunnel(t, h.addr, target), "SSH-2.0-client\r\n")
-	conn := tunnel(t, h.addr, target)
-	_, _ = io.WriteString(conn, "\x16\x03\x01\x00\x05\x02\x00\x00\x01\x00")
-	wantBytes(t, conn, alert)
-	if rest, err := io.ReadAll(conn); err != nil || len(rest) > 0 {
-		t.Errorf("%q, %v", rest, err)
+	for name, bytes := range map[string]string{
+		"no hello":           "\x16\x03\x01\x00\x05\x02\x00\x00\x01\x00",
+		"an alert before it": "\x15\x03\x01\x00\x02\x01\x5a\x16\x03\x01",
+	} {
+		conn := tunnel(t, h.addr, target)
+		_, _ = io.WriteString(conn, bytes)
+		wantBytes(t, conn, alert)
+		if rest, err := io.ReadAll(conn); err != nil || len(rest) > 0 {
+			t.Errorf("%s: %q, %v", name, rest, err)
+		}
 	}
 }

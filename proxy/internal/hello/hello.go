@@ -36,12 +36,14 @@ type State uint8
 // The states of a reader.
 const (
 	More   State = iota // the hello has not ended yet
-	NotTLS              // the first byte starts no TLS record
+	NotTLS              // the first byte is no content type of TLS
 	Done                // Info is complete
 )
 
 const (
+	recordFirst     = 20 // change_cipher_spec; RFC 8446, appendix B.1
 	recordHandshake = 22
+	recordLast      = 24 // heartbeat, RFC 6520
 	msgClientHello  = 1
 	extServerName   = 0
 	extECH          = 0xfe0d // draft-ietf-tls-esni
@@ -55,7 +57,9 @@ func (r *Reader) Add(p []byte) (State, Info, error) {
 	if len(r.raw) == 0 {
 		return More, Info{}, nil
 	}
-	if r.raw[0] != recordHandshake {
+	// A server may skip an alert, say, that comes before the hello. Passing it
+	// as another protocol would hide the hello behind it.
+	if r.raw[0] < recordFirst || r.raw[0] > recordLast {
 		return NotTLS, Info{}, nil
 	}
 	for {
@@ -83,11 +87,14 @@ func (r *Reader) Add(p []byte) (State, Info, error) {
 // record moves one complete record into msg.
 func (r *Reader) record() (bool, error) {
 	rest := r.raw[r.at:]
+	if len(rest) > 0 && rest[0] != recordHandshake {
+		return false, ErrMalformed
+	}
 	if len(rest) < 5 {
 		return false, nil
 	}
 	n := int(binary.BigEndian.Uint16(rest[3:5]))
-	if rest[0] != recordHandshake || rest[1] != 3 || n == 0 || n > maxRecord {
+	if rest[1] != 3 || n == 0 || n > maxRecord {
 		return false, ErrMalformed
 	}
 	if len(rest) < 5+n {

@@ -125,6 +125,13 @@ func TestNotAHello(t *testing.T) {
 		"short hello":       {"\x16\x03\x01\x00\x06\x01\x00\x00\x02\x03\x03", ErrMalformed},
 		"no end in 64 KiB":  {strings.Repeat("\x16\x03\x01\x40\x00"+"\x01\xff\xff\xff"+strings.Repeat("x", 16380), 5), ErrMalformed},
 		"nothing of it yet": {"", nil},
+		"below the types":   {"\x13\x03\x03\x00\x01\x01", nil},
+		"above the types":   {"\x19\x03\x03\x00\x01\x01", nil},
+		"cipher spec first": {"\x14\x03\x03\x00\x01\x01", ErrMalformed},
+		"alert first":       {"\x15\x03\x01\x00\x02\x01\x5a", ErrMalformed},
+		"data first":        {"\x17\x03\x03\x00\x01\x01", ErrMalformed},
+		"heartbeat first":   {"\x18\x03\x03\x00\x01\x01", ErrMalformed},
+		"one byte of alert": {"\x15", ErrMalformed},
 	} {
 		state, info, err := feed([]byte(tc.in), 4096)
 		if !errors.Is(err, tc.err) && (err != nil || tc.err != nil) || info != (Info{}) || state == Done {
