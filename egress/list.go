@@ -115,8 +115,8 @@ func (m Match) String() string {
 // List is an immutable allow-list with a deny list that beats it. It is safe
 // for concurrent use; the zero List opens nothing.
 type List struct {
-	exact map[Endpoint]struct{} // allow entries without a wildcard
-	wild  []Pattern             // allow entries with one
+	exact map[Endpoint]Pattern // allow entries without a wildcard
+	wild  []Pattern            // allow entries with one
 	deny  []Pattern
 	allow []Pattern // as given, for listing
 }
@@ -124,7 +124,7 @@ type List struct {
 // NewList builds a list; the slices are copied.
 func NewList(allow, deny []Pattern) *List {
 	l := &List{
-		exact: make(map[Endpoint]struct{}, len(allow)),
+		exact: make(map[Endpoint]Pattern, len(allow)),
 		deny:  append([]Pattern(nil), deny...),
 		allow: append([]Pattern(nil), allow...),
 	}
@@ -134,7 +134,7 @@ func NewList(allow, deny []Pattern) *List {
 			continue
 		}
 		for _, port := range p.Ports() {
-			l.exact[Endpoint{Host: p.Host, Port: port}] = struct{}{}
+			l.exact[Endpoint{Host: p.Host, Port: port}] = p
 		}
 	}
 	return l
@@ -143,18 +143,28 @@ func NewList(allow, deny []Pattern) *List {
 // Match decides on one target. Hosts and patterns compare in canonical form;
 // a name never matches an address.
 func (l *List) Match(host Host, port uint16) Match {
-	if l.Denies(host, port) {
-		return Denied
+	m, _ := l.Find(host, port)
+	return m
+}
+
+// Find is [List.Match] that also returns the entry that decided, the zero
+// Pattern if none did. Of several it is the first deny entry, else the last
+// allow entry without a wildcard, else the first with one.
+func (l *List) Find(host Host, port uint16) (Match, Pattern) {
+	for _, p := range l.deny {
+		if p.Denies(host, port) {
+			return Denied, p
+		}
 	}
-	if _, ok := l.exact[Endpoint{Host: host, Port: port}]; ok && host.IsValid() && port != 0 {
-		return Allowed
+	if p, ok := l.exact[Endpoint{Host: host, Port: port}]; ok && host.IsValid() && port != 0 {
+		return Allowed, p
 	}
 	for _, p := range l.wild {
 		if p.Covers(host, port) {
-			return Allowed
+			return Allowed, p
 		}
 	}
-	return NotListed
+	return NotListed, Pattern{}
 }
 
 // Denies reports whether a deny entry closes port on host.

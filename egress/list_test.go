@@ -76,6 +76,41 @@ func TestEndpointCovers(t *testing.T) {
 	}
 }
 
+// TestFind names the entry that decided.
+func TestFind(t *testing.T) {
+	parse := func(all ...string) (out []Pattern) {
+		for _, s := range all {
+			out = append(out, mustPattern(t, s))
+		}
+		return out
+	}
+	list := NewList(parse("a.example", "**.b.example:9", "*.c.example"), parse("*.x.c.example", "no.example:1"))
+	for _, tc := range []struct {
+		host string
+		port uint16
+		want Match
+		rule string
+	}{
+		{"a.example", 80, Allowed, "a.example"},
+		{"a.example", 81, NotListed, ""},
+		{"b.example", 9, Allowed, "**.b.example:9"},
+		{"d.b.example", 9, Allowed, "**.b.example:9"},
+		{"y.c.example", 443, Allowed, "*.c.example"},
+		{"y.x.c.example", 443, Denied, "*.x.c.example"},
+		{"no.example", 1, Denied, "no.example:1"},
+		{"no.example", 2, NotListed, ""},
+	} {
+		h, err := ParseHost(tc.host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, rule := list.Find(h, tc.port)
+		if tc.rule == "" && rule != (Pattern{}) || tc.rule != "" && rule.String() != tc.rule || got != tc.want || list.Match(h, tc.port) != got {
+			t.Errorf("%s:%d: %s by %q, want %s by %q", tc.host, tc.port, got, rule, tc.want, tc.rule)
+		}
+	}
+}
+
 func TestParsePattern(t *testing.T) {
 	for in, want := range map[string]struct {
 		text  string
