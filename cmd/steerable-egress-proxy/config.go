@@ -188,6 +188,10 @@ func (f *flags) openFiles(opt *proxy.Options, p *program) error {
 
 // serve opens the listeners, says so, and serves until ctx ends.
 func (p *program) serve(ctx context.Context, env environment) error {
+	// Before anything is said: who reads it may signal at once.
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
 	l, err := p.listen(ctx)
 	if err != nil {
 		return err
@@ -200,9 +204,6 @@ func (p *program) serve(ctx context.Context, env environment) error {
 		_, port, _ := strings.Cut(l.Control.Addr().String(), ":")
 		_, _ = io.WriteString(env.stdout, "EGRESS_CONTROL_PORT="+port+"\n")
 	}
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer signal.Stop(hup)
 	var reloads sync.WaitGroup
 	defer reloads.Wait()
 	ctx, cancel := context.WithCancel(ctx)

@@ -110,6 +110,9 @@ func policyOptions() []option {
 			// Finding a name server by name would take another one.
 			v = strings.Replace(v, "localhost:", "127.0.0.1:", 1)
 			f.nameServer, err = netip.ParseAddrPort(v)
+			if err == nil && f.nameServer.Port() == 0 {
+				err = strconv.ErrRange
+			}
 			return notA("address and port", err)
 		}},
 		{"hosts-file", "FILE", "resolve the names in this hosts(5) file, and others by --resolver only", setString(func(f *flags) *string { return &f.hostsFile })},
@@ -177,7 +180,7 @@ func parseFlags(args []string) (*flags, error) {
 		args = args[1:]
 		o, ok := known[name]
 		switch {
-		case name == "--help" || name == "-h":
+		case (name == "--help" || name == "-h") && !inline:
 			return nil, errHelp
 		case !ok:
 			return nil, fmt.Errorf("unknown argument %q", name)
@@ -198,6 +201,9 @@ func parseFlags(args []string) (*flags, error) {
 
 func setString(field func(*flags) *string) func(*flags, string) error {
 	return func(f *flags, v string) error {
+		if v == "" { // an unset shell variable, most often: never "without"
+			return errors.New("needs a value")
+		}
 		*field(f) = v
 		return nil
 	}

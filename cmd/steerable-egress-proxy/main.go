@@ -36,6 +36,8 @@ type environment struct {
 }
 
 func main() {
+	// A host that no longer reads our output is no reason to drop its tunnels.
+	signal.Ignore(syscall.SIGPIPE)
 	env := environment{stdout: os.Stdout, stderr: os.Stderr, secret: newVault().take, harden: harden}
 	os.Exit(run(env, os.Args[1:]))
 }

@@ -210,6 +210,15 @@ func TestConfigurationErrors(t *testing.T) {
 		"listen-fd":          {[]string{"--allow", "a", "--listen-fd", "x"}, "--listen-fd"},
 		"log level":          {[]string{"--allow", "a", "--log-level", "loud"}, "--log-level"},
 		"audit":              {[]string{"--allow", "a", "--audit", filepath.Join(dir, "none", "x")}, "--audit"},
+		"resolver port":      {[]string{"--allow", "a", "--resolver", "127.0.0.1:0"}, "--resolver"},
+		"help with value":    {[]string{"--allow", "a", "--help=x"}, "unknown argument"},
+		"policy empty name":  {[]string{"--allow", "a", "--policy", ""}, "--policy"},
+		"audit empty name":   {[]string{"--allow", "a", "--audit="}, "--audit"},
+		"hosts empty name":   {[]string{"--allow", "a", "--hosts-file", ""}, "--hosts-file"},
+		"upstream empty":     {[]string{"--allow", "a", "--upstream", ""}, "--upstream"},
+		"token name empty":   {[]string{"--allow", "a", "--control-token-env="}, "--control-token-env"},
+		"record empty name":  {[]string{"--allow", "a", "--record-requests", ""}, "--record-requests"},
+		"inject header none": {[]string{"--allow", "a", "--inject-header", ""}, "--inject-header"},
 		"switch with value":  {[]string{"--allow", "a", "--socks=maybe"}, "--socks"},
 	} {
 		var out, errs bytes.Buffer
