@@ -115,6 +115,10 @@ func (x *exchange) servePlain(ctx context.Context, h head.Head) {
 // checkPlain looks at what a request asks of the connection itself. upgrade is
 // the protocol to switch to, if the rule lets it.
 func (s *Server) checkPlain(r *rule, h *head.Head) (upgrade string, reason Reason) {
+	if method := string(h.Method); method == http.MethodTrace || method == "TRACK" {
+		// Their response is the request, with the secret in it.
+		return "", ReasonMethod
+	}
 	if h.HasTransferEncoding && (!h.Chunked || !s.opt.InjectChunked) {
 		return "", ReasonBodyCoding
 	}
@@ -181,7 +185,8 @@ func (f *forward) upstreamHeader() http.Header {
 	out := http.Header{}
 	for name, value := range f.head.Fields {
 		lower := strings.ToLower(string(name))
-		if drop[lower] || drop[dashed(lower)] || hopByHop(lower) || framing(dashed(lower)) || credential(dashed(lower)) {
+		plain := dashed(lower)
+		if drop[lower] || drop[plain] || hopByHop(plain) || framing(plain) || credential(plain) {
 			continue
 		}
 		out.Add(lower, string(value))

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/steerable-go/sidecar/egress"
@@ -27,10 +28,12 @@ type chain struct {
 	roots  *x509.CertPool
 
 	names, direct []egress.Pattern
+	// self reports whether an address and port are the proxy's own.
+	self func(netip.Addr, uint16) bool
 }
 
 // newChain reads an upstream URL.
-func newChain(o Options) (*chain, error) {
+func newChain(o Options, self func(netip.Addr, uint16) bool) (*chain, error) {
 	u := o.Upstream
 	ports := map[string]string{"http": "80", "https": "443", "socks5": "1080"}
 	port, ok := ports[u.Scheme]
@@ -49,7 +52,7 @@ func newChain(o Options) (*chain, error) {
 	}
 	return &chain{
 		scheme: u.Scheme, host: u.Hostname(), addr: net.JoinHostPort(u.Hostname(), port), user: u.User, roots: o.RootCAs,
-		names: o.UpstreamNames, direct: o.UpstreamBypass,
+		names: o.UpstreamNames, direct: o.UpstreamBypass, self: self,
 	}, nil
 }
 
@@ -94,10 +97,14 @@ func (c *chain) dialAny(ctx context.Context, addrs []netip.Addr, port uint16) (r
 
 // dial asks the upstream proxy for host:port. Errors are *dialError.
 func (c *chain) dial(ctx context.Context, host string, port uint16) (reached, error) {
-	d := net.Dialer{KeepAlive: -1}
+	d := net.Dialer{KeepAlive: -1, Control: c.notSelf}
 	conn, err := d.DialContext(ctx, "tcp", c.addr)
 	if err != nil {
-		return reached{}, &dialError{dialReason(err), fmt.Errorf("reach upstream proxy: %w", err)}
+		reason := dialReason(err)
+		if errors.Is(err, errLoop) {
+			reason = ReasonUpstreamProxy
+		}
+		return reached{}, &dialError{reason, fmt.Errorf("reach upstream proxy: %w", err)}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	r, err := c.handshake(ctx, conn, host, port)
@@ -109,6 +116,19 @@ func (c *chain) dial(ctx context.Context, host string, port uint16) (reached, er
 		return reached{}, err
 	}
 	return r, nil
+}
+
+// errLoop tells that the upstream proxy is this very process.
+var errLoop = errors.New("the upstream proxy is this proxy")
+
+// notSelf looks at the address about to be dialled: a name may lead back here
+// at any time, and each request would then make another until descriptors end.
+func (c *chain) notSelf(_, address string, _ syscall.RawConn) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil || c.self(ap.Addr(), ap.Port()) {
+		return errLoop
+	}
+	return nil
 }
 
 func (c *chain) handshake(ctx context.Context, conn net.Conn, host string, port uint16) (reached, error) {

@@ -16,11 +16,11 @@ type connSet struct {
 }
 
 // start serves conn in a goroutine that closeAll ends. It reports false when
-// there are max connections already (0: no limit) or the set is closed.
-func (s *connSet) start(conn net.Conn, limit int, serve func(net.Conn)) bool {
+// the set is closed.
+func (s *connSet) start(conn net.Conn, serve func(net.Conn)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || limit > 0 && len(s.idle) >= limit {
+	if s.closed {
 		return false
 	}
 	if s.idle == nil {
@@ -34,6 +34,13 @@ func (s *connSet) start(conn net.Conn, limit int, serve func(net.Conn)) bool {
 		delete(s.idle, conn)
 	})
 	return true
+}
+
+// count returns how many connections there are.
+func (s *connSet) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.idle)
 }
 
 // busy tells that a request arrived on conn, idle that it was answered.

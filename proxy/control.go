@@ -22,36 +22,47 @@ const maxControlBody = 4096
 // request. HTTP clients with pools keep theirs a few seconds.
 const controlIdle = 30 * time.Second
 
-// maxFailures is how many wrong tokens a second are answered with 401.
-const maxFailures = 5
+// Wrong tokens are answered at this rate, the first few at once. Those whose
+// turn would not come soon are turned away.
+const (
+	failureEvery = time.Second / maxFailures
+	maxFailures  = 5
+	failureWait  = time.Second
+)
 
 // tokenLane limits wrong tokens. The right one is never held up: whoever could
 // delay the host by guessing would have a way to keep grants from arriving.
 type tokenLane struct {
 	now func() time.Time
 
-	mu     sync.Mutex // guards following
-	second int64
-	failed int
+	mu   sync.Mutex // guards following
+	next time.Time  // the turn of the next wrong token
 }
 
-// fail counts a wrong token and reports whether there were too many.
-func (l *tokenLane) fail() bool {
+// fail takes a turn for a wrong token. It returns how long that is off, and
+// false without taking one if it is too far off.
+func (l *tokenLane) fail() (wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now := l.now().Unix(); now != l.second {
-		l.second, l.failed = now, 0
+	now := l.now()
+	turn := now.Add(-(maxFailures - 1) * failureEvery)
+	if l.next.After(turn) {
+		turn = l.next
 	}
-	l.failed++
-	return l.failed > maxFailures
+	if wait = max(turn.Sub(now), 0); wait > failureWait {
+		return 0, false
+	}
+	l.next = turn.Add(failureEvery)
+	return wait, true
 }
 
 // controlReply is an answer of the control endpoint.
 type controlReply struct {
 	status int
-	body   string // JSON, or text if kind says so
-	kind   string // content type; "" for no body
-	extra  string // further fields, each with its CRLF
+	body   string        // JSON, or text if kind says so
+	kind   string        // content type; "" for no body
+	extra  string        // further fields, each with its CRLF
+	wait   time.Duration // before it is sent
 	stream func(ctx context.Context, conn net.Conn)
 }
 
@@ -74,12 +85,26 @@ func (s *Server) serveControl(ctx context.Context, conn net.Conn) {
 			_ = conn.Close()
 			return
 		}
+		pause(ctx, reply.wait)
 		if _, err := conn.Write(reply.bytes(keep)); err != nil || !keep || ctx.Err() != nil {
 			s.finish(ctx, conn)
 			return
 		}
 		s.conns.busy(conn, false)
 		rest, wait = left, controlIdle
+	}
+}
+
+// pause waits for d or the end of ctx.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 
@@ -134,10 +159,11 @@ func (s *Server) authorise(h *head.Head) (controlReply, bool) {
 	if s.opt.ControlToken.equal(guess) && ok && n == 1 {
 		return controlReply{}, true
 	}
-	if s.lane.fail() {
+	wait, ok := s.lane.fail()
+	if !ok {
 		return controlReply{status: 429, extra: "retry-after: 1\r\n"}, false
 	}
-	return controlReply{status: 401, extra: "www-authenticate: Bearer\r\n"}, false
+	return controlReply{status: 401, extra: "www-authenticate: Bearer\r\n", wait: wait}, false
 }
 
 // loopbackAuthority reads a Host field; a name that a page can point here

@@ -144,7 +144,7 @@ func TestControlRefusals(t *testing.T) {
 		"Origin":                {"POST /allow HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://localhost\r\n" + auth + length + "\r\n" + body, "403"},
 		"Origin null":           {"POST /allow HTTP/1.1\r\nOrigin: null\r\n" + auth + length + "\r\n" + body, "403"},
 		"no JSON":               {"", `not json`}, "array": {"", `["x.example"]`}, "string": {"", `"x.example"`}, "null": {"", `null`}, "two objects": {"", `{"host":"a.example"}{"host":"b.example"}`},
-		"no host": {"", `{}`}, "number": {"", `{"host": 1}`}, "null host": {"", `{"host": null}`}, "list": {"", `{"host": ["a"]}`},
+		"no host": {"", `{}`}, "number": {"", `{"host": 1}`}, "null host": {"", `{"host": null}`}, "other case": {"", `{"Host": "a.example"}`}, "twice": {"", `{"host": "a.example", "host": "b.example"}`}, "twice by escape": {"", `{"host": "a.example", "\u0068ost": "b.example"}`}, "list": {"", `{"host": ["a"]}`},
 		"bad entry": {"", `{"host": "bad host!"}`}, "wildcard": {"", `{"host": "*.example.com"}`}, "port zero": {"", `{"host": "a:0"}`}, "empty": {"", `{"host": ""}`}, "URL": {"", `{"host": "http://a/"}`},
 		"ttl zero": {"", `{"host": "a", "ttl_s": 0}`}, "ttl negative": {"", `{"host": "a", "ttl_s": -1}`}, "ttl huge": {"", `{"host": "a", "ttl_s": 1e300}`}, "ttl text": {"", `{"host": "a", "ttl_s": "1"}`},
 	} {
@@ -193,22 +193,52 @@ func TestTokenGuessing(t *testing.T) {
 	guess := func(i int) string {
 		return parseReply(t, talk(t, h.control, fmt.Sprintf("GET /allow HTTP/1.1\r\nAuthorization: Bearer %d\r\n\r\n", i))).line
 	}
-	for i := range 20 {
-		want := "HTTP/1.1 401 Unauthorized"
-		if i >= maxFailures {
-			want = "HTTP/1.1 429 Too Many Requests"
-		}
-		if got := guess(i); got != want {
-			t.Errorf("guess %d: %q", i, got)
-		}
+	lines := make(chan string, 20)
+	for i := range cap(lines) {
+		go func() { lines <- guess(i) }()
+	}
+	count := map[string]int{}
+	for range cap(lines) {
+		count[<-lines]++
+	}
+	// The clock stands: five at once, and those whose turn comes in a second.
+	if count["HTTP/1.1 401 Unauthorized"] != 2*maxFailures || count["HTTP/1.1 429 Too Many Requests"] != 10 {
+		t.Errorf("answers %v", count)
 	}
 	if status, _, _ := ask(t, h, "GET", "/allow", ""); status != 200 {
 		t.Errorf("the host is locked out: %d", status)
 	}
-	now.advance(time.Second)
+	now.advance(time.Minute)
 	if got := guess(0); got != "HTTP/1.1 401 Unauthorized" {
-		t.Errorf("a second later: %q", got)
+		t.Errorf("a minute later: %q", got)
 	}
+}
+
+// TestTokenLane gives turns.
+func TestTokenLane(t *testing.T) {
+	now := &clock{now: time.Unix(1_800_000_000, 0)}
+	l := tokenLane{now: now.Now}
+	wait := func(want time.Duration, wantOK bool) {
+		t.Helper()
+		if got, ok := l.fail(); got != want || ok != wantOK {
+			t.Errorf("wait %s, %v; want %s, %v", got, ok, want, wantOK)
+		}
+	}
+	for range maxFailures {
+		wait(0, true)
+	}
+	for i := range maxFailures {
+		wait(time.Duration(i+1)*failureEvery, true)
+	}
+	wait(0, false)
+	now.advance(failureEvery)
+	wait(failureWait, true)
+	wait(0, false)
+	now.advance(time.Hour)
+	for range maxFailures {
+		wait(0, true)
+	}
+	wait(failureEvery, true)
 }
 
 // TestControlKeepAlive serves several requests on a connection that asks for

@@ -1,12 +1,10 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net"
 	"slices"
@@ -38,40 +36,50 @@ func (s *Server) route(h *head.Head) func(body []byte) controlReply {
 	}
 }
 
-// allowRequest is the body of POST and DELETE /allow. Unknown keys are let
-// through: callers may send more than this version knows.
-type allowRequest struct {
-	Host *string  `json:"host"`
-	TTL  *float64 `json:"ttl_s"`
-}
-
 // maxTTL keeps a TTL inside a time.Duration; it is a bit over a century.
 const maxTTL = 1 << 32
 
-// readAllow reads the body of POST and DELETE /allow.
+// readAllow reads the body of POST and DELETE /allow, {"host", "ttl_s"}. Other
+// keys are let through: callers may send more than this version knows.
 func readAllow(body []byte) (egress.Endpoint, time.Duration, error) {
-	var req allowRequest
-	dec := json.NewDecoder(bytes.NewReader(body))
-	if err := dec.Decode(&req); err != nil {
+	var fields map[string]json.RawMessage // a map keeps the case of keys
+	if err := json.Unmarshal(body, &fields); err != nil {
 		return egress.Endpoint{}, 0, fmt.Errorf("parse body: %w", err)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return egress.Endpoint{}, 0, errors.New("parse body: text after the object")
+	if err := checkKeys(body, nil); err != nil {
+		return egress.Endpoint{}, 0, fmt.Errorf("parse body: %w", err)
 	}
-	if req.Host == nil {
+	var host *string
+	var ttl *float64
+	if err := errors.Join(readField(fields, "host", &host), readField(fields, "ttl_s", &ttl)); err != nil {
+		return egress.Endpoint{}, 0, err
+	}
+	if host == nil {
 		return egress.Endpoint{}, 0, errors.New("parse body: no host")
 	}
-	entry, err := egress.ParseEndpoint(*req.Host)
+	entry, err := egress.ParseEndpoint(*host)
 	if err != nil {
 		return egress.Endpoint{}, 0, err
 	}
-	if req.TTL == nil {
+	if ttl == nil {
 		return entry, 0, nil
 	}
-	if !(*req.TTL > 0 && *req.TTL <= maxTTL) {
+	if !(*ttl > 0 && *ttl <= maxTTL) {
 		return egress.Endpoint{}, 0, errors.New("parse body: ttl_s out of range")
 	}
-	return entry, time.Duration(math.Ceil(*req.TTL * float64(time.Second))), nil
+	return entry, time.Duration(math.Ceil(*ttl * float64(time.Second))), nil
+}
+
+// readField decodes one field, if it is there.
+func readField(fields map[string]json.RawMessage, name string, into any) error {
+	raw, ok := fields[name]
+	if !ok {
+		return nil
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("parse body: %s: %w", name, err)
+	}
+	return nil
 }
 
 func (s *Server) controlAllow(body []byte) controlReply {

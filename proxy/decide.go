@@ -48,12 +48,14 @@ func (s *Server) decide(host egress.Host, port uint16) decision {
 	if literal && s.guard.self(addr, port) {
 		return decision{reason: ReasonSelfTarget}
 	}
-	switch p.list.Match(host, port) {
-	case egress.Denied:
-		return decision{reason: ReasonDenied}
-	case egress.Allowed:
-		return decision{reason: ReasonListed, rule: host.String()}
-	case egress.NotListed:
+	match, entry := p.list.Find(host, port)
+	switch {
+	case match == egress.Denied:
+		return decision{reason: ReasonDenied, rule: entry.String()}
+	case literal && s.denied(host, port):
+		return decision{reason: ReasonDenied} // by what the address carries
+	case match == egress.Allowed:
+		return decision{reason: ReasonListed, rule: entry.String()}
 	}
 	if g, ok := s.grants.match(host, port); ok {
 		return decision{reason: ReasonGranted, rule: g.String()}

@@ -143,8 +143,8 @@ func (x *exchange) tunnel(got reached, host egress.Host) {
 	if x.s.opt.SNI != SNIOff {
 		t.Inspect = x.inspector(host)
 	}
-	x.s.conns.forget(x.conn)
 	x.s.tunnels.Start(t)
+	x.s.conns.forget(x.conn) // second, so that it is counted all the time
 }
 
 // done records a tunnel that has ended.

@@ -13,9 +13,11 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/steerable-go/sidecar/proxy/internal/chunked"
 	"github.com/steerable-go/sidecar/proxy/internal/head"
+	"github.com/steerable-go/sidecar/proxy/internal/relay"
 )
 
 // forward is one request on its way to a rule's host.
@@ -41,7 +43,11 @@ func (x *exchange) forward(ctx context.Context, f *forward) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var expired atomic.Bool
-	idle := newIdleTimer(x.s.opt.IdleTimeout, func() { expired.Store(true); cancel() })
+	idle := newIdleTimer(x.s.opt.IdleTimeout, func() {
+		expired.Store(true)
+		cancel()
+		_ = x.conn.SetWriteDeadline(time.Unix(1, 0)) // the client may be what stands still
+	})
 	defer idle.stop()
 	if expect, _ := f.head.Get("expect"); expect != "" && f.head.Minor > 0 {
 		_, _ = x.conn.Write([]byte("HTTP/1.1 100 Continue\r\n\r\n"))
@@ -69,6 +75,8 @@ func (x *exchange) forward(ctx context.Context, f *forward) {
 		case gone:
 			err = errClientGone
 		case expired.Load():
+			idle.stop()
+			_ = x.conn.SetWriteDeadline(time.Time{})
 			err = &dialError{ReasonConnectionTimeout, err}
 		}
 		x.forwardFailed(ctx, f, err)
@@ -79,9 +87,26 @@ func (x *exchange) forward(ctx context.Context, f *forward) {
 		x.switchProtocols(resp)
 		return
 	}
-	clean := x.respond(watched, f, resp, idle)
-	stop()
+	clean := x.respond(f, resp, idle)
+	if gone := stop(); !clean {
+		x.event.Cause = cutCause(x.event.Cause, expired.Load(), gone, ctx.Err() != nil)
+	}
 	x.endForward(ctx, f, clean)
+}
+
+// cutCause returns why a response was cut short. What copying it saw may only
+// follow from the exchange being idle, the client's leaving or the shutdown.
+func cutCause(seen relay.Cause, idle, gone, shutdown bool) relay.Cause {
+	switch {
+	case idle:
+		return relay.CauseIdle
+	case gone:
+		return relay.CauseClientReset
+	case shutdown:
+		return relay.CauseShutdown
+	default:
+		return seen
+	}
 }
 
 // endForward closes the client's connection: in order after a whole response,

@@ -76,6 +76,26 @@ func TestSelf(t *testing.T) {
 	}
 }
 
+// TestDenyReachesEmbeddedAddresses: a translator would deliver to them.
+func TestDenyReachesEmbeddedAddresses(t *testing.T) {
+	t.Parallel()
+	names := map[string]string{"nat64": "64:ff9b::10.9.9.9", "6to4": "2002:a09:909::1", "mapped": "::ffff:10.9.9.9", "plain": "10.9.9.9"}
+	table, allow := "", []string{"[64:ff9b::a09:909]:443", "[2002:a09:909::1]:443", "10.9.9.9"}
+	for name, addr := range names {
+		table += addr + " " + name + ".test\n"
+		allow = append(allow, name+".test")
+	}
+	h := start(t, Options{Policy: Policy{Allow: entries(t, allow...), Deny: entries(t, "10.9.9.9")}, Hosts: strings.NewReader(table)})
+	for _, target := range []string{"nat64.test", "6to4.test", "mapped.test", "plain.test", "[64:ff9b::10.9.9.9]", "[2002:a09:909::1]", "[::ffff:10.9.9.9]", "10.9.9.9"} {
+		if r := refused(t, h.addr, "CONNECT "+target+":443 HTTP/1.1\r\n\r\n", "403"); r.fields["x-proxy-error"] != "denied" {
+			t.Errorf("%s: %v", target, r.fields)
+		}
+	}
+	if e := h.events.nth(t, 8); e.Rule != "10.9.9.9" {
+		t.Errorf("event %+v", e)
+	}
+}
+
 // TestResolvedAddresses judges what listed names resolve to.
 func TestResolvedAddresses(t *testing.T) {
 	t.Parallel()

@@ -31,8 +31,8 @@ type Options struct {
 	// HeadTimeout bounds reading a request head from the first byte of the
 	// connection on; zero means 10 s.
 	HeadTimeout time.Duration
-	// ConnectTimeout bounds resolving, dialling and, in the broker, the TLS
-	// handshake together; zero means 10 s.
+	// ConnectTimeout bounds resolving and dialling together and, in the broker,
+	// the TLS handshake after them; zero means 10 s.
 	ConnectTimeout time.Duration
 	// IdleTimeout ends tunnels and broker exchanges after that long without a
 	// byte; zero means 1 h, negative no bound.
@@ -43,8 +43,8 @@ type Options struct {
 	// DrainTimeout is how long open tunnels may go on once Serve's context
 	// ends; zero cuts them at once.
 	DrainTimeout time.Duration
-	// MaxConns limits the connections served at a time; zero means no limit
-	// but the process's descriptors.
+	// MaxConns limits the data connections served at a time, tunnels among
+	// them; zero means no limit but the process's descriptors.
 	MaxConns int
 
 	// NameServer, if valid, is asked instead of the system's resolver.

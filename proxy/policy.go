@@ -143,6 +143,12 @@ type injectFile struct {
 	Upgrade   bool   `json:"upgrade"`
 }
 
+// policyKeys lists the keys of a policy file as they are spelled; the decoder
+// knows which belongs where.
+func policyKeys() []string {
+	return []string{"allow", "deny", "inject", "host", "secretEnv", "header", "scheme", "port", "upgrade"}
+}
+
 // ParsePolicy reads a policy file: a JSON object with the lists "allow" and
 // "deny" of entries and "inject" of objects {host, secretEnv, header, scheme,
 // port, upgrade}. secretEnv names a variable that env returns. Unknown keys,
@@ -156,6 +162,9 @@ func ParsePolicy(data []byte, env func(name string) string) (Policy, error) {
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return Policy{}, errors.New("parse policy: text after the object")
+	}
+	if err := checkKeys(data, policyKeys()); err != nil {
+		return Policy{}, fmt.Errorf("parse policy: %w", err)
 	}
 	var p Policy
 	var err error

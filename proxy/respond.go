@@ -1,12 +1,13 @@
 package proxy
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,14 +43,14 @@ func (f *forward) framing(resp *http.Response) framingKind {
 
 // respond sends the response to the client, every piece as it comes, and
 // reports whether it is whole.
-func (x *exchange) respond(ctx context.Context, f *forward, resp *http.Response, idle *idleTimer) bool {
+func (x *exchange) respond(f *forward, resp *http.Response, idle *idleTimer) bool {
 	defer func() { _ = resp.Body.Close() }()
 	kind := f.framing(resp)
 	x.event.Status = resp.StatusCode
 	b := appendStatus(nil, resp)
 	b = appendHeader(b, resp.Header)
-	if resp.ContentLength >= 0 && kind != framedNone || kind == framedNone && resp.Header.Get("Content-Length") != "" {
-		b = append(strconv.AppendInt(append(b, "content-length: "...), resp.ContentLength, 10), "\r\n"...)
+	if length := announced(kind, resp); length != "" {
+		b = append(append(append(b, "content-length: "...), length...), "\r\n"...)
 	}
 	if kind == framedChunks {
 		b = append(b, "transfer-encoding: chunked\r\n"...)
@@ -64,10 +65,23 @@ func (x *exchange) respond(ctx context.Context, f *forward, resp *http.Response,
 		return true
 	}
 	x.event.Cause = x.copyBody(resp, kind, idle)
-	if x.event.Cause == relay.CauseUpstreamReset && ctx.Err() != nil {
-		x.event.Cause = relay.CauseShutdown
-	}
 	return x.event.Cause == relay.CauseEOF
+}
+
+// announced returns the length to announce, "" for none. That of a response to
+// HEAD and of a 304 is the length of a body that does not follow, so that it
+// is copied rather than counted; 1xx and 204 have none (RFC 9110, section 8.6).
+func announced(kind framingKind, resp *http.Response) string {
+	switch {
+	case kind == framedLength:
+		return strconv.FormatInt(resp.ContentLength, 10)
+	case kind == framedNone && resp.StatusCode >= http.StatusOK && resp.StatusCode != http.StatusNoContent:
+		length := resp.Header.Get("Content-Length")
+		if _, err := strconv.ParseUint(length, 10, 63); err == nil {
+			return length
+		}
+	}
+	return ""
 }
 
 // appendStatus copies the status line, the phrase only if it is plain text.
@@ -79,7 +93,8 @@ func appendStatus(b []byte, resp *http.Response) []byte {
 	return fmt.Appendf(b, "HTTP/1.1 %03d %s\r\n", resp.StatusCode, phrase)
 }
 
-// appendHeader copies the fields that do not end here.
+// appendHeader copies the fields that do not end here, in the order of their
+// names.
 func appendHeader(b []byte, h http.Header) []byte {
 	listed := map[string]bool{}
 	for _, v := range h["Connection"] {
@@ -87,12 +102,12 @@ func appendHeader(b []byte, h http.Header) []byte {
 			listed[strings.ToLower(strings.TrimSpace(name))] = true
 		}
 	}
-	for name, values := range h {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
 		lower := strings.ToLower(name)
 		if hopByHop(lower) || listed[lower] || lower == "content-length" {
 			continue
 		}
-		for _, v := range values {
+		for _, v := range h[name] {
 			if !strings.ContainsAny(v, "\r\n\x00") {
 				b = append(append(append(append(b, name...), ": "...), v...), "\r\n"...)
 			}
@@ -177,8 +192,9 @@ func (x *exchange) switchProtocols(resp *http.Response) {
 	x.event.Status = resp.StatusCode
 	early := x.early
 	x.early = nil
-	x.s.conns.forget(x.conn)
-	x.s.tunnels.Start(relay.Tunnel{A: x.conn, B: streamConn{rwc}, FromA: early, Done: x.done})
+	conn := x.conn
+	x.s.tunnels.Start(relay.Tunnel{A: conn, B: streamConn{rwc}, FromA: early, Done: x.done})
+	x.s.conns.forget(conn)
 }
 
 // streamConn lets the relay use the stream of an upgraded response. Nothing

@@ -60,7 +60,7 @@ func New(opt Options) (*Server, error) {
 	}
 	s.dialer = &dialer{guard: s.guard, source: source, timeout: opt.ConnectTimeout, listed: s.listed, denied: s.denied}
 	if opt.Upstream != nil {
-		if s.dialer.chain, err = newChain(opt); err != nil {
+		if s.dialer.chain, err = newChain(opt, s.guard.self); err != nil {
 			return nil, err
 		}
 	}
@@ -129,8 +129,20 @@ func (s *Server) listed(host egress.Host, port uint16) bool {
 	return ok
 }
 
+// denied reports whether a deny entry closes port on host, or on an IPv4
+// address that host carries: a translator would deliver to that one.
 func (s *Server) denied(host egress.Host, port uint16) bool {
-	return s.policy.Load().list.Denies(host, port)
+	list := s.policy.Load().list
+	if list.Denies(host, port) {
+		return true
+	}
+	addr, _ := host.Addr()
+	for _, inner := range egress.Embedded(addr) {
+		if list.Denies(egress.HostFromAddr(inner), port) {
+			return true
+		}
+	}
+	return false
 }
 
 // Serve serves the listeners until ctx ends, then closes them, lets open
@@ -147,10 +159,12 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	defer cut()
 	var loops sync.WaitGroup
 	for _, d := range l.Data {
-		loops.Go(func() { s.accept(ctx, d, func(c net.Conn) { s.serveData(work, c, d.Identity) }) })
+		loops.Go(func() { s.accept(ctx, d, func(c net.Conn) bool { return s.admit(work, c, d.Identity) }) })
 	}
 	if l.Control != nil {
-		loops.Go(func() { s.accept(ctx, l.Control, func(c net.Conn) { s.serveControl(work, c) }) })
+		loops.Go(func() {
+			s.accept(ctx, l.Control, func(c net.Conn) bool { return s.conns.start(c, func(c net.Conn) { s.serveControl(work, c) }) })
+		})
 	}
 	<-ctx.Done()
 	l.close()
@@ -182,7 +196,7 @@ func (s *Server) prepare(l Listeners) error {
 	s.guard.ports = l.ports()
 	if c := s.dialer.chain; c != nil {
 		if up, err := netip.ParseAddrPort(c.addr); err == nil && s.guard.self(up.Addr(), up.Port()) {
-			return errors.New("serve: the upstream proxy is this proxy")
+			return fmt.Errorf("serve: %w", errLoop)
 		}
 	}
 	s.tunnels = relay.NewEngine(s.opt.IdleTimeout, s.opt.HalfCloseTimeout)
@@ -220,15 +234,24 @@ const (
 	maxBackoff = time.Second
 )
 
+// admit serves a data connection unless there are too many. Control
+// connections are not limited: grants have to arrive under load, too.
+func (s *Server) admit(ctx context.Context, conn net.Conn, identity string) bool {
+	if limit := s.opt.MaxConns; limit > 0 && s.conns.count()+s.tunnels.Open() >= limit {
+		return false
+	}
+	return s.conns.start(conn, func(c net.Conn) { s.serveData(ctx, c, identity) })
+}
+
 // accept takes connections until the listener closes. Running out of
 // descriptors is waited out: the listener stays, and the loop does not spin.
-func (s *Server) accept(ctx context.Context, ln net.Listener, serve func(net.Conn)) {
+func (s *Server) accept(ctx context.Context, ln net.Listener, serve func(net.Conn) bool) {
 	backoff := minBackoff
 	for {
 		conn, err := ln.Accept()
 		if err == nil {
 			backoff = minBackoff
-			if !s.conns.start(conn, s.opt.MaxConns, serve) {
+			if !serve(conn) {
 				_ = conn.Close()
 			}
 			continue

@@ -187,6 +187,26 @@ func TestMaxConns(t *testing.T) {
 	refused(t, h.addr, "CONNECT a.example:443 HTTP/1.1\r\n\r\n", "403")
 }
 
+// TestMaxConnsCountsTunnels, which leave the set of connections.
+func TestMaxConnsCountsTunnels(t *testing.T) {
+	t.Parallel()
+	target := echo(t)
+	h := start(t, Options{MaxConns: 2, Policy: Policy{Allow: entries(t, target)}, ControlToken: NewSecret(token)})
+	a, b := tunnel(t, h.addr, target), tunnel(t, h.addr, target)
+	eventually(t, "two connections counted once", func() bool { return h.srv.conns.count()+h.srv.tunnels.Open() == 2 })
+	if n, err := dial(t, h.addr).Read(make([]byte, 1)); n > 0 || err == nil {
+		t.Error("a third connection was served")
+	}
+	if status, _, _ := ask(t, h, "GET", "/allow", ""); status != 200 {
+		t.Errorf("control is limited too: %d", status)
+	}
+	wantEcho(t, a, "still there")
+	_ = a.Close()
+	_ = b.Close()
+	eventually(t, "room", func() bool { return h.srv.tunnels.Open() == 0 })
+	wantEcho(t, tunnel(t, h.addr, target), "again")
+}
+
 // failing is a listener that runs out of descriptors for a while.
 type failing struct {
 	net.Listener
@@ -310,6 +330,8 @@ func TestParsePolicy(t *testing.T) {
 		`{"inject": [{"host": "a b", "secretEnv": "KEY"}]}`, `{"inject": [{"host": "a"}]}`, `{"inject": [{"host": "a", "secretEnv": "UNSET"}]}`,
 		`{"inject": [{"host": "a", "secretEnv": "KEY", "port": 70000}]}`, `{"inject": [{"host": "a", "secretEnv": "KEY", "port": -1}]}`,
 		`{"inject": [{"host": "a", "secretEnv": "KEY", "secret": "x"}]}`,
+		`{"Allow": ["a"]}`, `{"allow": ["a"], "allow": ["b"]}`, `{"deny": ["a"], "DENY": []}`, `{"allow": ["a"], "host": "b"}`,
+		`{"inject": [{"host": "a", "host": "b", "secretEnv": "KEY"}]}`, `{"inject": [{"host": "a", "secretenv": "KEY"}]}`,
 	} {
 		if p, err := ParsePolicy([]byte(bad), env); err == nil {
 			t.Errorf("%s gave %+v", bad, p)

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/binary"
 	"io"
@@ -144,6 +145,35 @@ func TestChain(t *testing.T) {
 	}
 }
 
+// TestChainToItself is refused when it starts or, for a name that leads back
+// here, at each request, instead of going round until descriptors end.
+func TestChainToItself(t *testing.T) {
+	t.Parallel()
+	ln, err := Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := portOf(t, ln.Addr().String())
+	named, err := New(Options{Upstream: mustURL(t, "http://localhost:"+port), Policy: Policy{Allow: entries(t, "192.0.2.1")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- named.Serve(ctx, Listeners{Data: []Listener{{Listener: ln}}}) }()
+	r := refused(t, ln.Addr().String(), "CONNECT 192.0.2.1:443 HTTP/1.1\r\n\r\n", "502")
+	if r.fields["x-proxy-error"] != "upstream_proxy" {
+		t.Errorf("fields %v", r.fields)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if n := named.sink.counts[ReasonUpstreamProxy].Load(); n != 1 {
+		t.Errorf("one request became %d", n)
+	}
+}
+
 // TestChainBypass keeps loopback on this machine when the upstream proxy is on
 // another one.
 func TestChainBypass(t *testing.T) {
@@ -151,7 +181,7 @@ func TestChainBypass(t *testing.T) {
 	for upstream, want := range map[string]bool{
 		"http://proxy.example:3128": true, "socks5://192.0.2.9": true, "http://127.0.0.1:3128": false, "http://[::1]:3128": false, "https://localhost": false,
 	} {
-		c, err := newChain(Options{Upstream: mustURL(t, upstream), UpstreamBypass: entries(t, "near.example")})
+		c, err := newChain(Options{Upstream: mustURL(t, upstream), UpstreamBypass: entries(t, "near.example")}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

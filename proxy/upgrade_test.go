@@ -51,7 +51,7 @@ func TestBrokerHEADAndNoContent(t *testing.T) {
 	for method, tc := range map[string]struct{ response, want string }{
 		"HEAD":   {"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", "content-length: 500"},
 		"DELETE": {"HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 204 No Content"},
-		"GET":    {"HTTP/1.1 304 Not Modified\r\nEtag: x\r\n\r\n", "Etag: x"},
+		"GET":    {"HTTP/1.1 304 Not Modified\r\nContent-Length: 1234\r\nEtag: x\r\n\r\n", "Etag: x\r\ncontent-length: 1234\r\n"},
 		"PURGE":  {"HTTP/1.1 200 Fine\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 Fine"},
 		"QUERY":  {"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK"},
 	} {
