@@ -20,9 +20,30 @@ func runIn(t *testing.T, stdin string, args ...string) (code int, stdout, stderr
 }
 
 // Every case of every module, through the command; what needs a session says
-// so and is tested where sessions are.
+// so and is tested where sessions are. The siblings are derived from the tables
+// and rules, not from answers; their chains were hashed by another program.
 func TestAuthzEvalCases(t *testing.T) {
-	data, err := os.ReadFile("testdata/authz/cases.jsonl")
+	for _, tt := range []struct {
+		name            string
+		cases, sessions int
+	}{
+		{"cases", 174, 7},
+		{"siblings", 415, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cases, sessions := evalCases(t, "testdata/authz/"+tt.name+".jsonl")
+			if cases != tt.cases || sessions != tt.sessions {
+				t.Errorf("%d cases, %d of them need a session; want %d and %d", cases, sessions, tt.cases, tt.sessions)
+			}
+		})
+	}
+}
+
+// evalCases answers the cases of a file and compares. It returns how many there
+// are and how many need a session.
+func evalCases(t *testing.T, path string) (cases, sessions int) {
+	t.Helper()
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,32 +54,28 @@ func TestAuthzEvalCases(t *testing.T) {
 		t.Fatalf("exit %d, %s", code, stderr)
 	}
 	answers := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
-	sessions := 0
-	i := 0
 	for line := range bytes.Lines(data) {
-		var row struct {
-			Input map[string]any
-			Want  map[string]any
-		}
+		var row struct{ Want map[string]any }
 		var got map[string]any
 		if err := json.Unmarshal(line, &row); err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal([]byte(answers[i]), &got); err != nil {
+		if cases == len(answers) {
+			t.Fatalf("only %d answers", cases)
+		}
+		if err := json.Unmarshal([]byte(answers[cases]), &got); err != nil {
 			t.Fatal(err)
 		}
-		i++
+		cases++
 		if got["error"] == errSession.Error() {
 			sessions++
 			continue
 		}
 		if !holds(row.Want, got) {
-			t.Errorf("%s\n got %s", line, answers[i-1])
+			t.Errorf("%s\n got %s", line, answers[cases-1])
 		}
 	}
-	if i != len(answers) || i != 174 || sessions != 7 {
-		t.Errorf("%d cases, %d answers, %d of them need a session; want 174 and 7", i, len(answers), sessions)
-	}
+	return cases, sessions
 }
 
 // holds reports whether got has everything that a case wants: equal values,
@@ -158,5 +175,35 @@ func TestAuthzUsage(t *testing.T) {
 	}
 	if code, stdout, _ := runIn(t, "", "authz", "eval", "-h"); code != exitOK || !strings.Contains(stdout, "usage:") {
 		t.Errorf("help: %d %q", code, stdout)
+	}
+}
+
+// The comparison of cases is strict; otherwise none of them would show anything.
+func TestCasesCanFail(t *testing.T) {
+	for _, tt := range []struct {
+		want, got string
+		holds     bool
+	}{
+		{`{"a":1}`, `{"a":1,"b":2}`, true},
+		{`{"a":1}`, `{}`, false},
+		{`{"a":false}`, `{}`, false},
+		{`{"a":"1"}`, `{"a":1}`, false},
+		{`{"a":["x","y"]}`, `{"a":["y","x"]}`, false},
+		{`{"record":{"capability":"c"}}`, `{"record":{"capability":"c","owner":"u"}}`, false},
+		{`{"holds":["x"]}`, `{"holds":["x","y"]}`, true},
+		{`{"holds":["z"]}`, `{"holds":["x","y"]}`, false},
+		{`{"lacks":["z"]}`, `{"holds":["x","y"]}`, true},
+		{`{"lacks":["x"]}`, `{"holds":["x","y"]}`, false},
+	} {
+		var want, got map[string]any
+		if err := json.Unmarshal([]byte(tt.want), &want); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(tt.got), &got); err != nil {
+			t.Fatal(err)
+		}
+		if holds(want, got) != tt.holds {
+			t.Errorf("%s in %s: %v", tt.want, tt.got, !tt.holds)
+		}
 	}
 }
