@@ -95,6 +95,11 @@ func parseEvent(text string) (step, error) {
 	if st, ok, err := parseFileStep(text); ok {
 		return st, err
 	}
+	return parseHostEvent(text)
+}
+
+// parseHostEvent reads what a host does or notices besides sending lines.
+func parseHostEvent(text string) (step, error) {
 	words := strings.Fields(text)
 	if len(words) == 0 {
 		return nil, fmt.Errorf("an event is missing")
