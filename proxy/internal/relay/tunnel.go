@@ -164,10 +164,17 @@ func (d *direction) other() *direction {
 // had arrived and then an end like any other. Telling the two apart takes what
 // that write was told: "connection reset" says that no FIN had come before.
 func (d *direction) falseEnd() bool {
+	o := d.other()
+	if o.writing.TryLock() {
+		told := o.dstReset
+		o.writing.Unlock()
+		if !told {
+			return false // nearly always so, and it costs no system call
+		}
+	}
 	if !closed(d.src) {
 		return false // an ordinary half-close; the other direction may be writing
 	}
-	o := d.other()
 	o.writing.Lock()
 	defer o.writing.Unlock()
 	return o.dstReset
