@@ -28,7 +28,7 @@ type peer struct {
 // as a desktop host would give it. The caller ends it with stop.
 func startPeer(ctx context.Context, command, env []string) (*peer, error) {
 	p := &peer{stdout: newLines(), stderr: newLines(), exited: make(chan struct{})}
-	p.cmd = exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // running the given command is what this program is for
+	p.cmd = exec.CommandContext(ctx, command[0], command[1:]...)
 	p.cmd.Env = env
 	p.cmd.Cancel = func() error { return killGroup(p.cmd.Process) }
 	ownGroup(p.cmd)
