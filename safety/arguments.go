@@ -140,6 +140,9 @@ func (p *argumentParser) isOption(text string) bool {
 	if len(text) < 2 || text[0] != '-' {
 		return false
 	}
+	if isShell(p.out.name) && strings.ContainsAny(text, " \t\n") { // a script, whatever it starts with
+		return false
+	}
 	// After the signal, a number with a dash is a process group.
 	if p.prog.Signals && len(p.out.opts) > 0 && text[1] >= '0' && text[1] <= '9' {
 		return false

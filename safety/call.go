@@ -190,8 +190,10 @@ func (a *analysis) dynamicName(words []word, f frame, sc *scope) {
 
 // globName tries every program of interest that the pattern may name.
 func (a *analysis) globName(words []word, f frame, sc *scope) {
-	pattern := words[0].text[strings.LastIndexByte(words[0].text, '/')+1:]
-	if !strings.ContainsAny(pattern, "*?[") || strings.Trim(pattern, "*?") == "" && len(pattern) > 4 {
+	// Without a directory the pattern stands for files of the working directory.
+	slash := strings.LastIndexByte(words[0].text, '/')
+	pattern := words[0].text[slash+1:]
+	if slash < 0 || words[0].text[0] != '/' || !strings.ContainsAny(pattern, "*?[") || strings.Trim(pattern, "*") == "" || a.naive {
 		return
 	}
 	var names []string

@@ -208,7 +208,9 @@ func (c *Classifier) grade(command string, platform Platform, explain func(Match
 	}
 	g.searchRaw(line, offset, platform)
 	if c.engine != nil {
-		c.engine().analyse(line, platform, grader{g: g, index: c.views(), offset: offset})
+		// Shells know fewer blanks than the reference trims.
+		line = strings.Trim(command, " \t\r\n")
+		c.engine().analyse(line, platform, grader{g: g, index: c.views(), offset: strings.Index(command, line), size: len(line)})
 	}
 	return g
 }

@@ -51,7 +51,7 @@ func interpreterHandlers() map[string]handler {
 // interpreterCommand runs program text from an option, a file or its input.
 func interpreterCommand(c *call, lang interpreter) output {
 	if c.f.net {
-		c.a.report("shell: "+c.name+" /dev/tcp", ViewArgv, c.f)
+		c.a.report("shell: "+c.name, ViewArgv, c.f)
 	}
 	if out, done := c.subcommandOf(); done {
 		return out
@@ -138,10 +138,9 @@ func (a *analysis) code(lang, text string, f frame, sc *scope) {
 
 // codeCall handles one call in program text.
 func (a *analysis) codeCall(lang string, c codeCall, tokens []token, f frame, sc *scope) {
-	ticks := lang == "perl" || lang == "ruby" || lang == "php" || lang == "julia"
 	switch {
 	case c.tick:
-		if ticks {
+		if lang == "perl" || lang == "ruby" || lang == "php" || lang == "julia" {
 			a.script(c.literals[0], f.inner(), sc.fork())
 		}
 	case evaluates(lang, c):
@@ -155,16 +154,28 @@ func (a *analysis) codeCall(lang string, c codeCall, tokens []token, f frame, sc
 		a.codeExec(c, tokens, f, sc)
 	case deletesTree(c), deletesFile(c):
 		if len(c.literals) == 0 { // the path is in a variable: any string may be it
-			for _, t := range tokens {
-				if t.kind == tokenString && len(c.literals) < maxItems {
-					c.literals = append(c.literals, homeLiteral(t.text))
-				}
-			}
+			c.literals = stringTokens(tokens)
 		}
 		a.codeDelete(c, f, sc)
-	case c.short == "open" || strings.HasPrefix(c.short, "writefile") || strings.HasPrefix(c.short, "appendfile") || c.short == "file_put_contents":
+	case writesFile(c):
 		a.codeWrite(c, f, sc)
 	}
+}
+
+// stringTokens lists the first strings of a program.
+func stringTokens(tokens []token) []string {
+	var out []string
+	for _, t := range tokens {
+		if t.kind == tokenString && len(out) < maxItems {
+			out = append(out, homeLiteral(t.text))
+		}
+	}
+	return out
+}
+
+// writesFile recognises functions that open or write files.
+func writesFile(c codeCall) bool {
+	return c.short == "open" || c.short == "file_put_contents" || strings.HasPrefix(c.short, "writefile") || strings.HasPrefix(c.short, "appendfile")
 }
 
 // evaluates recognises functions that run their argument as program text.

@@ -9,7 +9,7 @@ import (
 
 // Limits of guessing at a line that does not parse.
 const (
-	// maxGuessStarts is how many words from the start a rest of the line is
+	// maxGuessStarts is how many words from the start the rest of the line is
 	// parsed again from: enough for a wrapper in front of a compound command.
 	maxGuessStarts = 6
 	// maxGuessWords is how many words a naive command has.
@@ -29,12 +29,15 @@ func (a *analysis) guess(src string, err error, f frame, sc *scope) {
 		a.tryScript(src[at+1:], f, sc)
 		a.tryScript(src[:at]+" "+src[at+1:], f, sc)
 	}
-	for _, end := range []string{`"`, "'", "`", ")", "}", "; }", "; fi", "; done", " :"} {
-		if a.tryScript(src+end, f, sc) {
+	at := 0
+	for range maxGuessStarts {
+		a.tryEnds(src[at:], f, sc)
+		next := strings.IndexAny(src[at:], " \t\n")
+		if next < 0 {
 			break
 		}
+		at = len(src) - len(strings.TrimLeft(src[at+next:], " \t\n"))
 	}
-	a.guessStarts(src, f, sc)
 	a.naive = true
 	a.guessWords(src, f, sc)
 	a.naive = false
@@ -49,23 +52,24 @@ func (a *analysis) tryScript(src string, f frame, sc *scope) bool {
 	a.parsed += len(src)
 	file, err := a.e.parse(src)
 	if err != nil {
-		return false
+		closed, ok := closeDocument(src, err)
+		if !ok {
+			return false
+		}
+		if file, err = a.e.parse(closed); err != nil {
+			return false
+		}
 	}
 	a.stmts(file.Stmts, fixedFrame(f), sc.fork())
 	return true
 }
 
-// guessStarts parses the line from its first words on.
-func (a *analysis) guessStarts(src string, f frame, sc *scope) {
-	at := 0
-	for range maxGuessStarts {
-		i := strings.IndexAny(src[at:], " \t\n")
-		if i < 0 {
+// tryEnds walks a piece of a script as it is, or with the end that it lacks.
+func (a *analysis) tryEnds(src string, f frame, sc *scope) {
+	for _, end := range []string{"", `"`, "'", "`", ")", "}", "; }", "; fi", "; done", " :"} {
+		if a.tryScript(src+end, f, sc) {
 			return
 		}
-		at += i
-		at += len(src[at:]) - len(strings.TrimLeft(src[at:], " \t\n"))
-		a.tryScript(src[at:], f, sc)
 	}
 }
 
@@ -89,8 +93,12 @@ func (a *analysis) guessStage(stage string, f frame, sc *scope) output {
 	words := make([]word, len(fields))
 	for i, field := range fields {
 		text, glob := unescape(strings.NewReplacer(`"`, "", "'", "").Replace(field))
+		whole := text
+		if cut := strings.IndexAny(text, "<>"); cut > 0 {
+			text = text[:cut]
+		}
 		words[i] = word{text: naiveHome(text), glob: glob, dyn: strings.Contains(text, "$")}
-		if name, ok := naiveTarget(text, fields, i); ok {
+		if name, ok := naiveTarget(whole, fields, i); ok {
 			a.writes(word{text: name}, ViewNaive, f, sc)
 		}
 	}

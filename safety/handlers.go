@@ -2,7 +2,6 @@ package safety
 
 import (
 	"maps"
-	"slices"
 	"strings"
 )
 
@@ -37,29 +36,38 @@ func shellCommand(c *call) output {
 	if c.args.has("-n") { // only checks the syntax
 		return output{dyn: true}
 	}
-	if c.f.net {
-		c.a.report("shell: "+c.name+" /dev/tcp", ViewArgv, c.f)
+	fromNetwork := c.f.stdin != nil && c.f.stdin.taint&taintRemote != 0 && c.f.stdin.source == "nc"
+	if c.f.net || fromNetwork && c.args.has("-i") {
+		c.a.report("shell: "+c.name, ViewArgv, c.f)
 	}
-	if in := c.f.stdin; in != nil && in.taint&taintRemote != 0 && in.source == "nc" && c.args.has("-i") {
-		c.a.report("shell: "+c.name+" nc", ViewArgv, c.f)
+	ops := c.args.operands
+	for len(ops) > 1 && strings.HasPrefix(ops[0].text, "+") { // switches options off
+		ops = ops[1:]
 	}
-	ops := slices.DeleteFunc(slices.Clone(c.args.operands), func(w word) bool { return strings.HasPrefix(w.text, "+") })
-	if c.args.has("-c", "--command") {
-		if len(ops) == 0 {
-			return output{dyn: true}
+	switch {
+	case c.args.has("-c", "--command"):
+		if len(ops) == 0 { // a script that looks like an option
+			ops = c.words[len(c.words)-1:]
 		}
-		inner := c.sc.fork()
-		if len(ops) > 1 {
-			inner.positional = ops[2:]
-			ops = ops[:1]
-		}
-		c.a.executes(output{taint: ops[0].taint, source: ops[0].source}, c.name, c.f)
-		return c.a.script(ops[0].text, c.f.inner(), inner)
-	}
-	if len(ops) == 0 || c.args.has("-s") || ops[0].text == "-" || ops[0].text == "/dev/stdin" {
+		return c.runCommand(ops)
+	case len(ops) == 0 || c.args.has("-s") || ops[0].text == "-" || ops[0].text == "/dev/stdin":
 		return c.runInput()
 	}
 	return c.runFile(ops[0], ops[1:])
+}
+
+// runCommand runs the script of -c. The words after it are its name and its
+// positional parameters.
+func (c *call) runCommand(ops []word) output {
+	inner := c.sc.fork()
+	if len(ops) > 1 {
+		inner.positional = ops[2:]
+	}
+	c.a.executes(output{taint: ops[0].taint, source: ops[0].source}, c.name, c.f)
+	if c.a.hosted {
+		c.a.windows(ops[0].text, c.f.inner(), inner.fork())
+	}
+	return c.a.script(ops[0].text, c.f.inner(), inner)
 }
 
 // runInput runs the standard input as a script.

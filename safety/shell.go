@@ -36,6 +36,9 @@ type analysis struct {
 	size, parsed, expanded, steps int
 	// stopped says that a limit was hit and nothing more is read.
 	stopped bool
+	// hosted says that the POSIX shell runs on Windows, so that scripts are read
+	// in the language of that system, too.
+	hosted bool
 	// naive says that the current words were guessed, not parsed.
 	naive bool
 }

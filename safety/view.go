@@ -239,8 +239,9 @@ func (w *wordSet) branch(alternatives []*syntax.Regexp) bool {
 type grader struct {
 	g     *grading
 	index *viewIndex
-	// offset is where the analysed line starts in the original command.
-	offset int
+	// offset is where the analysed line starts in the original command, size
+	// how long it is.
+	offset, size int
 }
 
 // wants reports whether any rule looks at lines that start with word.
@@ -263,8 +264,7 @@ func (r grader) command([]word, Platform) {}
 // view matches one canonical line. A rule that matched already is tried again
 // only for an explanation.
 func (r grader) view(v view) {
-	v.start += r.offset
-	v.end += r.offset
+	v = r.place(v)
 	first, _, _ := strings.Cut(v.line, " ")
 	r.try(r.index.byWord[first], v)
 }
@@ -285,15 +285,17 @@ func (r grader) try(list []*branch, v view) {
 }
 
 // complex and unparsed pass on what the analysis could not read.
-func (r grader) complex(v view) {
-	v.start += r.offset
-	v.end += r.offset
-	r.g.complex(v)
-}
+func (r grader) complex(v view) { r.g.complex(r.place(v)) }
 
 func (r grader) unparsed(v view) {
-	v.start += r.offset
-	v.end += r.offset
+	v = r.place(v)
 	r.g.notParsed(v)
 	r.g.searchFallback(v)
+}
+
+// place turns the offsets of a view into those of the original command. What was
+// supplied to make a line parse lies past its end.
+func (r grader) place(v view) view {
+	v.start, v.end = min(v.start, r.size)+r.offset, min(v.end, r.size)+r.offset
+	return v
 }

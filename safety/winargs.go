@@ -19,8 +19,9 @@ type winTables struct {
 	system    map[string]bool
 	silent    map[string]bool
 	handlers  map[string]winHandler
-	// wrappers are those handlers that need only the words.
-	wrappers map[string]bool
+	// wrappers are those handlers that need only the words, posix the shells
+	// that read a line by other rules.
+	wrappers, posix map[string]bool
 }
 
 // newWinTables reads the embedded table.
@@ -41,6 +42,7 @@ func newWinTables() *winTables {
 		values: setOf(table.Values), system: setOf(table.System), silent: setOf(table.Silent),
 		handlers: newWinHandlers(),
 		wrappers: setOf([]string{"call", "else", "nohup", "env", "command", "nice", "time", "conhost", "if", "for"}),
+		posix:    setOf([]string{"bash", "sh", "zsh", "dash", "ksh", "git-bash"}),
 	}
 	t.params["pwsh"] = t.params["powershell"]
 	return t

@@ -35,7 +35,7 @@ func winNothing(*winCall) (inner []word, out output, done bool) { return nil, ou
 // winRest goes on with the words after the options.
 func winRest(c *winCall) (inner []word, out output, done bool) {
 	rest := c.words[1:]
-	for len(rest) > 1 && (strings.HasPrefix(rest[0].text, "-") || strings.HasPrefix(rest[0].text, `\\`) || strings.Contains(rest[0].text, "=")) {
+	for len(rest) > 1 && (strings.HasPrefix(rest[0].text, "-") || strings.HasPrefix(rest[0].text, `\\`) || isPlainAssignment(rest[0].text)) {
 		rest = rest[1:]
 	}
 	if len(rest) == 0 {
@@ -44,13 +44,21 @@ func winRest(c *winCall) (inner []word, out output, done bool) {
 	return rest, output{}, false
 }
 
+// isPlainAssignment recognises NAME=value, which env takes in front of a command.
+func isPlainAssignment(text string) bool {
+	return strings.Contains(text, "=") && text[0] != '$'
+}
+
 // winTimeout is a wait on Windows and a wrapper elsewhere.
 func winTimeout(c *winCall) (inner []word, out output, done bool) {
-	if len(c.args.operands) > 1 {
-		i := slices.IndexFunc(c.words, func(w word) bool { return w.start == c.args.operands[1].start && w.text == c.args.operands[1].text })
-		return c.words[max(i, 1):], output{}, false
+	rest := c.words[1:]
+	for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") {
+		rest = rest[1:]
 	}
-	return nil, output{}, true
+	if len(rest) < 2 || rest[0].text[:min(1, len(rest[0].text))] == "/" || strings.EqualFold(rest[1].text, "/nobreak") {
+		return nil, output{}, true
+	}
+	return rest[1:], output{}, false
 }
 
 // winCmd runs what follows /c or /k.
@@ -157,15 +165,10 @@ func winWSL(c *winCall) (inner []word, out output, done bool) {
 
 // winShell runs a POSIX shell; the script may also be meant for this system.
 func winShell(c *winCall) (inner []word, out output, done bool) {
-	words := c.portableWords()
 	f := c.f
 	f.dialect = PlatformUnix
-	g := c.a.e.arguments(c.name, words)
-	out = c.a.simple(words, f, c.sc.fork())
-	if g.has("-c") && len(g.operands) > 0 {
-		c.nested(g.operands[0].text)
-	}
-	return nil, out, true
+	c.a.hosted = true
+	return nil, c.a.simple(c.portableWords(), f, c.sc.fork()), true
 }
 
 // winStart is cmd's start: an optional title, switches, and a command.

@@ -17,7 +17,53 @@ func (a *analysis) windows(src string, f frame, sc *scope) output {
 		a.giveUp(f)
 		return output{dyn: true}
 	}
+	if a.e.win.posix[a.e.win.winName(firstField(src))] {
+		// Git Bash and its kin read the rest of the line themselves. What they
+		// are told to run may still be meant for this system.
+		a.hosted = true
+		return a.script(src, f, sc)
+	}
 	f.dialect = PlatformWindows
+	out := a.winLine(src, f, sc)
+	if variants := unbalanced(src); len(variants) > 0 && !a.naive {
+		a.naive = true
+		for _, v := range variants {
+			a.winLine(v, fixedFrame(f), sc.fork())
+		}
+		a.naive = false
+		if strings.Count(src, `"`)%2 == 1 || strings.Count(src, "(") != strings.Count(src, ")") {
+			a.sink.unparsed(f.view(src))
+		}
+	}
+	return out
+}
+
+// unbalanced lists a line without each quote or bracket that may be one too
+// many; nil if all have their pair. Neither language says what such a line
+// means, and a stray quote must not hide what it holds.
+func unbalanced(src string) []string {
+	var out []string
+	for _, mark := range []string{`"`, "'"} {
+		if strings.Count(src, mark)%2 == 1 {
+			first, last := strings.Index(src, mark), strings.LastIndex(src, mark)
+			out = append(out, src[:last]+src[last+1:])
+			if first != last {
+				out = append(out, src[:first]+src[first+1:])
+			}
+		}
+	}
+	if opened, closed := strings.Count(src, "("), strings.Count(src, ")"); opened > closed {
+		at := strings.LastIndexByte(src, '(')
+		out = append(out, strings.TrimSuffix(src[:at], "$")+" "+src[at+1:])
+	} else if closed > opened {
+		at := strings.IndexByte(src, ')')
+		out = append(out, src[:at]+" "+src[at+1:])
+	}
+	return out
+}
+
+// winLine reads a line as it is.
+func (a *analysis) winLine(src string, f frame, sc *scope) output {
 	l := winLexer{src: src, vars: func(name string) (word, bool) {
 		if text, ok := a.e.win.variables[name]; ok {
 			return word{text: text}, true
@@ -25,6 +71,15 @@ func (a *analysis) windows(src string, f frame, sc *scope) output {
 		return word{}, false
 	}}
 	return a.winPipelines(l.block(0), f, sc)
+}
+
+// firstField is the first word of a line, quotes and all.
+func firstField(s string) string {
+	s = strings.TrimLeft(s, " \t\r\n")
+	if i := strings.IndexAny(s, " \t\r\n"); i >= 0 {
+		return s[:i]
+	}
+	return s
 }
 
 // winPipelines walks a list of pipelines.
@@ -150,6 +205,9 @@ func (a *analysis) winSimple(words []word, raw string, f frame, sc *scope) outpu
 		}
 		if a.winAssignment(words, f, sc) {
 			return output{}
+		}
+		if words[0].prog != nil && len(words) == 1 { // a group behind a wrapper
+			return *words[0].prog
 		}
 		a.sink.command(words, PlatformWindows)
 		if w := words[0]; w.taint&(taintRemote|taintDecoded) != 0 {

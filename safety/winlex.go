@@ -105,34 +105,58 @@ func (cmd *winCommand) finish(l *winLexer) {
 // assign remembers a literal that a command assigns, for the words after it:
 // `set x=value` and `$x = 'value'`.
 func (l *winLexer) assign(cmd *winCommand) {
-	text := ""
-	for i, w := range cmd.words {
-		if i > 0 {
-			text += " "
-		}
-		if len(text)+len(w.text) > maxShown || cmd.blocks[i] != nil {
-			return
-		}
-		text += w.text
+	words := cmd.words
+	for len(words) > 1 && isPlainWrapper(words[0].text) { // also "timeout 5 set x=…"
+		words = words[1:]
 	}
-	rest, isSet := strings.CutPrefix(strings.ToLower(text), "set ")
-	if isSet {
-		rest = text[len(text)-len(rest):]
-	} else if strings.HasPrefix(text, "$") {
-		rest = strings.TrimPrefix(text[1:], "env:")
-	} else {
+	text, ok := assignmentText(words)
+	if !ok {
 		return
 	}
-	name, val, ok := strings.Cut(rest, "=")
-	val = strings.TrimSpace(val)
-	name = strings.ToLower(strings.TrimSpace(name))
-	if !ok || name == "" || strings.ContainsAny(name, " ./\\") || val == "" || !isSet && strings.ContainsAny(val, " ") && !strings.ContainsAny(cmd.raw, `'"`) {
+	isSet := strings.EqualFold(text[:min(4, len(text))], "set ")
+	switch {
+	case isSet:
+		text = text[4:]
+	case strings.HasPrefix(text, "$"):
+		text = strings.TrimPrefix(text[1:], "env:")
+	default:
+		return
+	}
+	name, val, ok := strings.Cut(text, "=")
+	name, val = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(val)
+	// Several words after = are a command in PowerShell, unless they were quoted.
+	command := !isSet && strings.Contains(val, " ") && !strings.ContainsAny(cmd.raw, `'"`)
+	if !ok || command || name == "" || val == "" || strings.ContainsAny(name, ` ./\`) {
 		return
 	}
 	if l.locals == nil {
 		l.locals = map[string]word{}
 	}
 	l.locals[name] = word{text: val}
+}
+
+// assignmentText joins the words of a short command without nested ones.
+func assignmentText(words []word) (text string, ok bool) {
+	for i, w := range words {
+		if i > 0 {
+			text += " "
+		}
+		if len(text)+len(w.text) > maxShown || w.text == "$()" {
+			return "", false
+		}
+		text += w.text
+	}
+	return text, true
+}
+
+// isPlainWrapper recognises words that may stand in front of an assignment
+// without changing it.
+func isPlainWrapper(text string) bool {
+	switch strings.ToLower(text) {
+	case "env", "command", "timeout", "nohup", "nice", "time", "call":
+		return true
+	}
+	return strings.Trim(text, "0123456789") == ""
 }
 
 // skipLine skips a comment.
@@ -193,6 +217,9 @@ func (l *winLexer) escape(b *strings.Builder) {
 	l.pos++
 	if l.pos >= len(l.src) {
 		return
+	}
+	if l.src[l.pos-1] == '^' && (l.src[l.pos] == ' ' || l.src[l.pos] == '\t') {
+		return // a caret does not keep a blank from separating words
 	}
 	if c := l.src[l.pos]; c != '\n' && c != '\r' {
 		b.WriteByte(c)
