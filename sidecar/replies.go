@@ -35,7 +35,7 @@ func (g *guardedReplies) Delta(_ context.Context, kind llm.DeltaKind, quoted []b
 	if err := json.Unmarshal(quoted, &text); err != nil {
 		return err
 	}
-	g.held[g.index(kind)].WriteString(text)
+	_, _ = g.held[g.index(kind)].WriteString(text) // a Builder never fails
 	return nil
 }
 
