@@ -24,8 +24,8 @@ type requestBody struct {
 
 	// The transport may read in a goroutine of its own that outlives it.
 	count  atomic.Int64
-	failed atomic.Bool // an error that was no end
-	whole  atomic.Bool // everything arrived; kept is final then
+	failed atomic.Pointer[error] // an error that was no end
+	whole  atomic.Bool           // everything arrived; kept is final then
 }
 
 // bodyOptions go with [newRequestBody].
@@ -73,8 +73,9 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		b.whole.Store(true)
 		return n, io.EOF
 	case err != nil:
-		b.failed.Store(true)
-		return n, fmt.Errorf("read request body: %w", err)
+		err = fmt.Errorf("read request body: %w", err)
+		b.failed.Store(&err)
+		return n, err
 	}
 	return n, nil
 }
@@ -82,8 +83,14 @@ func (b *requestBody) Read(p []byte) (int, error) {
 // sent returns how many bytes of the body arrived.
 func (b *requestBody) sent() int64 { return b.count.Load() }
 
-// broken reports whether the client failed to send the whole body.
-func (b *requestBody) broken() bool { return b.failed.Load() }
+// broken returns why the client failed to send the whole body, nil if it did
+// not. The transport may report what followed from that instead.
+func (b *requestBody) broken() error {
+	if err := b.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
 
 // Close implements io.Closer; the connection belongs to the exchange.
 func (b *requestBody) Close() error { return nil }

@@ -2,12 +2,17 @@ package proxy
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"github.com/steerable-go/sidecar/proxy/internal/chunked"
+	"github.com/steerable-go/sidecar/proxy/internal/head"
 	"github.com/steerable-go/sidecar/proxy/internal/relay"
 )
 
@@ -99,4 +104,27 @@ func TestBrokerUpstreamThatNeverAnswers(t *testing.T) {
 	if r := refused(t, h.addr, "GET http://127.0.0.1/ HTTP/1.1\r\n\r\n", "502"); r.fields["x-proxy-error"] != "connection_timeout" {
 		t.Errorf("fields %v", r.fields)
 	}
+}
+
+// TestBrokerBadChunksAreTheClients, whatever the transport says about it: an
+// upstream that hangs up because of the cut request must not turn into a 502.
+func TestBrokerBadChunksAreTheClients(t *testing.T) {
+	t.Parallel()
+	x := &exchange{s: &Server{sink: newSink(zerolog.Nop(), nil), heads: newHeadBuffers()}}
+	client, ours := net.Pipe()
+	x.conn = ours
+	body := newRequestBody(ours, &head.Head{Chunked: true}, bodyOptions{early: []byte("3;x=y\r\nabc\r\n"), touch: func() {}})
+	if _, err := io.ReadAll(body); !errors.Is(err, chunked.ErrMalformed) {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		x.forwardFailed(t.Context(), &forward{body: body}, io.ErrUnexpectedEOF)
+	}()
+	got, err := io.ReadAll(client)
+	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 400 ") {
+		t.Errorf("%q, %v", got, err)
+	}
+	<-done
 }

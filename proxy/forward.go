@@ -193,9 +193,9 @@ func (x *exchange) forwardFailed(ctx context.Context, f *forward, err error) {
 	x.event.BytesUp = f.body.sent()
 	var de *dialError
 	switch {
-	case errors.Is(err, chunked.ErrMalformed):
+	case errors.Is(f.body.broken(), chunked.ErrMalformed):
 		x.refuse(ctx, ReasonMalformed, "chunked_body")
-	case errors.Is(err, errClientGone), f.body.broken():
+	case errors.Is(err, errClientGone), f.body.broken() != nil:
 		x.refuse(ctx, ReasonAbandoned, "")
 	case errors.As(err, &de):
 		x.refuse(ctx, de.reason, "")
