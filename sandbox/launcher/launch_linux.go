@@ -157,7 +157,7 @@ func (l *launch) plan() (mount.Plan, error) {
 	if !p.Unprotected {
 		for _, protected := range policy.ProtectedPaths(p.Roots, p.GitDirs) {
 			if protected.Create {
-				if err := os.Mkdir(protected.Path, 0o755); err != nil && !errors.Is(err, os.ErrExist) { //nolint:gosec // the mode git itself gives it
+				if err := os.Mkdir(protected.Path, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 					return mount.Plan{}, &wrapperError{what: "make hooks directory", err: err}
 				}
 			}
