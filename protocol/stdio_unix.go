@@ -56,7 +56,7 @@ func fileKind(fd int) uint32 {
 	if unix.Fstat(fd, &st) != nil {
 		return 0
 	}
-	return uint32(st.Mode) & unix.S_IFMT //nolint:unconvert // the field is 16 bits wide on some systems
+	return uint32(st.Mode) & unix.S_IFMT
 }
 
 // directFile is a regular file.

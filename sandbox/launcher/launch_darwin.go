@@ -27,8 +27,8 @@ func (l *launch) run() (int, error) {
 		return 0, err
 	}
 	temp, _ := policy.Lookup(l.env, "TMPDIR")
-	if real, err := filepath.EvalSymlinks(temp); err == nil && filepath.IsAbs(real) {
-		temp = real
+	if resolved, err := filepath.EvalSymlinks(temp); err == nil && filepath.IsAbs(resolved) {
+		temp = resolved
 	} else {
 		temp = ""
 	}
