@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log" //nolint:depguard // to silence it: net/http writes to it
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -36,6 +37,9 @@ type environment struct {
 }
 
 func main() {
+	// net/http tells the standard logger what an upstream sent out of turn;
+	// hosts take each line on stderr for one of ours.
+	log.SetOutput(io.Discard)
 	// A host that no longer reads our output is no reason to drop its tunnels.
 	signal.Ignore(syscall.SIGPIPE)
 	env := environment{stdout: os.Stdout, stderr: os.Stderr, secret: newVault().take, harden: harden}
