@@ -3,7 +3,9 @@ package proxy
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 )
 
@@ -17,8 +19,11 @@ func checkKeys(data []byte, known []string) error {
 	key := false               // the next string is a key
 	for {
 		tok, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
 		if err != nil {
-			return nil //nolint:nilerr // the end of the text, or of what was decoded
+			return fmt.Errorf("read keys: %w", err)
 		}
 		switch v := tok.(type) {
 		case json.Delim:

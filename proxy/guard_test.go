@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,7 +132,7 @@ func TestResolvedAddresses(t *testing.T) {
 	})
 	t.Run("with the literal", func(t *testing.T) {
 		t.Parallel()
-		h := start(t, Options{Policy: Policy{Allow: entries(t, append(allow, target)...)}, Hosts: strings.NewReader(hosts)})
+		h := start(t, Options{Policy: Policy{Allow: entries(t, append(slices.Clip(allow), target)...)}, Hosts: strings.NewReader(hosts)})
 		wantEcho(t, tunnel(t, h.addr, "inside.example:"+port), "in")
 		wantEcho(t, tunnel(t, h.addr, "mapped.example:"+port), "in")
 		refused(t, h.addr, "CONNECT inside2.example:"+port+" HTTP/1.1\r\n\r\n", "403")
@@ -141,14 +142,14 @@ func TestResolvedAddresses(t *testing.T) {
 	})
 	t.Run("denied literal", func(t *testing.T) {
 		t.Parallel()
-		h := start(t, Options{Policy: Policy{Allow: entries(t, append(allow, target)...), Deny: entries(t, "127.0.0.1")}, Hosts: strings.NewReader(hosts)})
+		h := start(t, Options{Policy: Policy{Allow: entries(t, append(slices.Clip(allow), target)...), Deny: entries(t, "127.0.0.1")}, Hosts: strings.NewReader(hosts)})
 		if r := refused(t, h.addr, "CONNECT denied.example:"+port+" HTTP/1.1\r\n\r\n", "403"); r.fields["x-proxy-error"] != "denied" {
 			t.Errorf("got %v", r.fields)
 		}
 	})
 	t.Run("strict refuses the whole answer", func(t *testing.T) {
 		t.Parallel()
-		h := start(t, Options{Policy: Policy{Allow: entries(t, append(allow, target)...)}, Hosts: strings.NewReader(hosts), Guard: GuardStrict})
+		h := start(t, Options{Policy: Policy{Allow: entries(t, append(slices.Clip(allow), target)...)}, Hosts: strings.NewReader(hosts), Guard: GuardStrict})
 		if r := refused(t, h.addr, "CONNECT mixed.example:"+port+" HTTP/1.1\r\n\r\n", "403"); r.fields["x-proxy-error"] != "blocked_address" {
 			t.Errorf("got %v", r.fields)
 		}
