@@ -195,7 +195,7 @@ func parsePlatform(name string) (safety.Platform, error) {
 // that must be asked about.
 func (s *Server) parseApproval(p *protocol.ChatStreamParams, l *layers) error {
 	l.approval = approvals.Options{
-		Mode: approvals.GateOff, Sessions: &s.sessions, Prompts: &s.prompts, Matcher: newMatcher(l.platform),
+		Mode: approvals.GateOff, Sessions: &s.sessions, Prompts: &s.prompts, Matcher: s.classifiers.matcher(l.platform),
 		Now: s.opts.Now, Logger: s.opts.Log,
 	}
 	if !given(p.Approval) {

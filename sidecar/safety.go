@@ -15,6 +15,22 @@ type classifiers struct {
 
 	mu    sync.Mutex // guards following
 	plain map[safety.Set]*safety.Classifier
+	match map[safety.Platform]matcher
+}
+
+// matcher returns the matcher of a platform, which turns share.
+func (c *classifiers) matcher(p safety.Platform) matcher {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, ok := c.match[p]
+	if !ok {
+		if c.match == nil {
+			c.match = map[safety.Platform]matcher{}
+		}
+		m = newMatcher(p)
+		c.match[p] = m
+	}
+	return m
 }
 
 // base returns the classifier of a built-in set with the operator's rules.
