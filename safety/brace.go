@@ -9,25 +9,19 @@ import (
 
 // braces lists the part sequences that brace expansion makes of a word. A word
 // that would expand to more than maxWords is past the work limit.
+//
+// The parser splits braces in place, after which the word may have no position,
+// as for "{,a}"; so it is given a copy.
 func (a *analysis) braces(w *syntax.Word, f frame) [][]syntax.WordPart {
-	if !syntax.SplitBraces(w) && !hasBrace(w.Parts) {
+	split := &syntax.Word{Parts: w.Parts}
+	if !syntax.SplitBraces(split) {
 		return [][]syntax.WordPart{w.Parts}
 	}
-	all, ok := expandBraces(w.Parts)
+	all, ok := expandBraces(split.Parts)
 	if !ok {
 		a.giveUp(f)
 	}
 	return all
-}
-
-// hasBrace reports whether an earlier pass split the word already.
-func hasBrace(parts []syntax.WordPart) bool {
-	for _, p := range parts {
-		if _, ok := p.(*syntax.BraceExp); ok {
-			return true
-		}
-	}
-	return false
 }
 
 // expandBraces multiplies the alternatives out; ok is false past the limit.

@@ -156,10 +156,11 @@ func (a *analysis) unusualName(words []word, f frame, sc *scope) (out output, do
 	if w.taint&(taintRemote|taintDecoded) != 0 {
 		a.executes(output{taint: w.taint, source: w.source}, "sh", f)
 	}
-	if text, ok := sc.aliases[w.text]; ok && sc.calls < maxDepth {
-		sc.calls++
-		defer func() { sc.calls-- }()
-		return a.script(text+" "+quoteWords(words[1:]), f.inner(), sc), true
+	if text, ok := sc.aliases[w.text]; ok {
+		delete(sc.aliases, w.text) // an alias does not expand inside itself
+		out = a.script(text+" "+quoteWords(words[1:]), f.inner(), sc)
+		sc.aliases[w.text] = text
+		return out, true
 	}
 	if script, ok := strings.CutPrefix(w.text, "/etc/init.d/"); ok {
 		a.emit(a.e.arguments("service", append([]word{{text: "service"}, {text: script}}, words[1:]...)), f, sc)

@@ -107,6 +107,9 @@ func (a *analysis) guessStage(stage string, f frame, sc *scope) output {
 		if a.stopped {
 			break
 		}
+		if words[i].text == "" || words[i].text[0] == '<' || words[i].text[0] == '>' {
+			continue
+		}
 		o := a.simple(words[i:min(len(words), i+maxGuessWords)], f, sc)
 		if i == 0 {
 			out = o

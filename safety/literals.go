@@ -68,11 +68,19 @@ func concatLiterals(subs []*syntax.Regexp) []literal {
 		if better(set, best) {
 			best = set
 		}
-		if sub.Op == syntax.OpLiteral && i+1 < len(subs) && subs[i+1].Op == syntax.OpAlternate {
-			// The parser factors "push|pull" into "pu" and "sh|ll".
-			if set := requiredLiterals(prefixed(sub, subs[i+1])); better(set, best) {
-				best = set
-			}
+		if sub.Op != syntax.OpLiteral || i+1 == len(subs) {
+			continue
+		}
+		next := subs[i+1]
+		for next.Op == syntax.OpCapture {
+			next = next.Sub[0]
+		}
+		// The parser factors "push|pull" into "pu" and "sh|ll".
+		if next.Op != syntax.OpAlternate {
+			continue
+		}
+		if set := requiredLiterals(prefixed(sub, next)); better(set, best) {
+			best = set
 		}
 	}
 	return best

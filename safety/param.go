@@ -164,7 +164,7 @@ func sliceParam(p *syntax.ParamExp, v value) []word {
 	s := v.text()
 	offset, okOffset := literalNumber(p.Slice.Offset)
 	length, okLength := literalNumber(p.Slice.Length)
-	if isListExpansion(p) || !okOffset {
+	if expansionIndex(p) != "" || !okOffset {
 		return v.fields
 	}
 	if offset < 0 {

@@ -126,6 +126,9 @@ func (e *engine) classOf(p string) pathClass {
 // as good as the home itself; deeper ones may well be a project.
 func (e *engine) homeClass(p string) pathClass {
 	rest := strings.Split(p, "/")[1:]
+	if len(rest) == 2 && rest[0] == ".ssh" && isPublicSSH(rest[1]) {
+		return classNone
+	}
 	for _, dir := range e.secretDirs {
 		if len(rest) > 0 && strings.HasPrefix(strings.Join(rest, "/")+"/", dir+"/") {
 			return classSecret
@@ -138,6 +141,11 @@ func (e *engine) homeClass(p string) pathClass {
 		return classHome
 	}
 	return classNone
+}
+
+// isPublicSSH recognises files of ~/.ssh that hold no secret.
+func isPublicSSH(name string) bool {
+	return strings.HasSuffix(name, ".pub") || strings.HasPrefix(name, "known_hosts") || name == "config"
 }
 
 // absoluteClass classes an absolute path.

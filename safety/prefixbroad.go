@@ -16,9 +16,12 @@ func (m *Matcher) Broad(prefix []string) (reason string, broad bool) {
 	}
 	rest := prefix[1:]
 	if p := e.program(name); p != nil && p.Wrap {
-		args := e.arguments(name, wordsOf(prefix))
-		if len(args.rest) > 0 {
-			return m.Broad(texts(args.rest))
+		inner := texts(e.arguments(name, wordsOf(prefix)).rest)
+		for len(inner) > 0 && isAssignment(inner[0]) { // env NAME=value
+			inner = inner[1:]
+		}
+		if len(inner) > 0 {
+			return m.Broad(inner)
 		}
 		return kind, true
 	}
@@ -66,12 +69,15 @@ func (m *Matcher) Suggest(cmd string) (prefix []string, ok bool) {
 	}
 	e := m.engine()
 	name := e.canonicalName(words[0].text)
+	if m.isPlainWrapper(name) || m.isPlainWrapper(e.win.winName(words[0].text)) {
+		return nil, false // what it runs is better approved by itself
+	}
 	n := 1 + e.subcommands(name, words)
 	for n < len(words) && n < 4 {
 		if _, broad := m.Broad(texts(words[:n])); !broad {
 			break
 		}
-		if strings.HasPrefix(words[n].text, "-") && words[n].text != "-m" {
+		if text := words[n].text; strings.HasPrefix(text, "-") && text != "-m" || len(text) == 2 && text[0] == '/' {
 			return nil, false
 		}
 		n++

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 //go:embed tables/prefix.json
@@ -92,6 +94,9 @@ func (m *Matcher) rows(name string, args *arguments) []*escapeRow {
 // be part of the prefix, and its own options are checked too.
 func (m *Matcher) wrapped(name string, words []word, covered int) PrefixMatch {
 	args := m.engine().arguments(name, words)
+	for len(args.rest) > 0 && isAssignment(args.rest[0].text) { // env NAME=value
+		args.rest = args.rest[1:]
+	}
 	row := m.options()[name]
 	wrapper := row != nil && row.Wrapper
 	if len(args.rest) == 0 {
@@ -111,6 +116,12 @@ func (m *Matcher) wrapped(name string, words []word, covered int) PrefixMatch {
 		return no(ReasonWrapper, name)
 	}
 	return m.escapes(args.rest, covered-start)
+}
+
+// isAssignment recognises NAME=value.
+func isAssignment(text string) bool {
+	name, _, ok := strings.Cut(text, "=")
+	return ok && syntax.ValidName(name)
 }
 
 // isPlainWrapper recognises programs that do nothing but run another.
@@ -214,7 +225,7 @@ func (r *escapeRow) refuses(text string) bool {
 		return slices.Contains(r.Deny, name) || r.refusesLetters(text)
 	}
 	return !slices.Contains(r.Allow, name) && slices.ContainsFunc(r.Deny, func(d string) bool {
-		return d == name || len(name) > 3 && strings.HasPrefix(d, name)
+		return d == name || len(name) > 2 && strings.HasPrefix(d, name)
 	})
 }
 

@@ -9,6 +9,10 @@ import (
 // their own.
 func (r *escapeRow) special(words []word, covered int, args *arguments) PrefixMatch {
 	rest := words[min(covered, len(words)):]
+	named := slices.ContainsFunc(args.opts, func(o option) bool { return o.has }) // python -m module
+	if r.Until && len(args.operands) == 0 && !named && !args.isQuery() && !args.has("-v", "-V") {
+		return no(ReasonOption, args.name+": its input is a program")
+	}
 	var bad bool
 	switch r.Special {
 	case "sed":

@@ -88,11 +88,14 @@ func (x *viewIndex) add(i int, expr string) {
 // isWordOnly reports whether an expression demands nothing beyond its first word:
 // "^rm " or "^(?:a|b) ".
 func isWordOnly(expr string) bool {
-	body := strings.TrimSuffix(strings.TrimPrefix(expr, "^"), " ")
+	body, ok := strings.CutSuffix(strings.TrimPrefix(expr, "^"), " ")
+	if !ok || body == expr {
+		return false
+	}
 	if inner, ok := strings.CutPrefix(body, "(?:"); ok {
 		body = strings.TrimSuffix(inner, ")")
 	}
-	return len(body) < len(expr)-1 && strings.Trim(body, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_:|") == ""
+	return strings.Trim(body, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_:|") == ""
 }
 
 // alternatives splits "(?:a|b)" into "a" and "b". An expression of another form

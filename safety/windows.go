@@ -123,6 +123,9 @@ func (a *analysis) winCommand(cmd *winCommand, f frame, sc *scope) output {
 	if len(words) == 0 {
 		return output{}
 	}
+	if cmd.literal {
+		return output{text: joinWords(words)}
+	}
 	a.winCode(cmd.raw, words, f)
 	words = winItems(words, f, sc)
 	if len(words) == 0 {
@@ -203,7 +206,7 @@ func (a *analysis) winSimple(words []word, raw string, f frame, sc *scope) outpu
 		if !a.step(f) {
 			return output{}
 		}
-		if a.winAssignment(words, f, sc) {
+		if a.winAssignment(words, raw, f, sc) {
 			return output{}
 		}
 		if words[0].prog != nil && len(words) == 1 { // a group behind a wrapper
@@ -224,7 +227,7 @@ func (a *analysis) winSimple(words []word, raw string, f frame, sc *scope) outpu
 }
 
 // winAssignment handles `$x = command`; it reports whether words is one.
-func (a *analysis) winAssignment(words []word, f frame, sc *scope) bool {
+func (a *analysis) winAssignment(words []word, raw string, f frame, sc *scope) bool {
 	name, rest, glued := strings.Cut(words[0].text, "=")
 	if !strings.HasPrefix(name, "$") {
 		return false
@@ -240,8 +243,8 @@ func (a *analysis) winAssignment(words []word, f frame, sc *scope) bool {
 	case !glued:
 		return false
 	}
-	if len(inner) == 0 {
-		return true
+	if _, val, _ := strings.Cut(raw, "="); len(inner) == 0 || strings.IndexAny(strings.TrimSpace(val), `'"`) == 0 {
+		return true // a string, which the lexer remembers
 	}
 	out := a.winSimple(inner, "", f, sc)
 	for _, w := range inner {

@@ -15,6 +15,9 @@ type winCommand struct {
 	start, end int
 	// raw is the text of the command.
 	raw string
+	// literal says that the command is a string in parentheses or a block, which
+	// PowerShell takes for a value and not for a program to run.
+	literal bool
 }
 
 // winPipeline is a list of commands, each reading the output of the one before.
@@ -27,6 +30,8 @@ type winLexer struct {
 	vars func(name string) (word, bool)
 	// locals are variables assigned earlier in the line.
 	locals map[string]word
+	// nesting counts the parentheses and blocks around the current command.
+	nesting int
 }
 
 // block reads pipelines up to the closing character, or to the end.
@@ -69,10 +74,15 @@ func appendPipeline(list []winPipeline, p winPipeline) []winPipeline {
 // command reads the words of one command and stops at the operator after it.
 func (l *winLexer) command() winCommand {
 	cmd := winCommand{start: l.pos}
+	called := false
 	for l.pos < len(l.src) {
 		c := l.src[l.pos]
+		if len(cmd.words) == 0 && (c == '"' || c == '\'') {
+			cmd.literal = l.nesting > 0 && !called
+		}
 		switch {
 		case c == ' ' || c == '\t' || c == '\r' || c == '&' && l.isStray(cmd):
+			called = called || c == '&'
 			l.pos++
 		case strings.IndexByte("|&;\n)}", c) >= 0:
 			cmd.finish(l)
@@ -176,7 +186,9 @@ func (l *winLexer) nested(cmd *winCommand, open byte) {
 	if open == '{' {
 		closing = '}'
 	}
+	l.nesting++
 	inner := l.block(closing)
+	l.nesting--
 	if cmd.blocks == nil {
 		cmd.blocks = map[int][]winPipeline{}
 	}

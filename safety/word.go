@@ -144,11 +144,11 @@ func (b *fieldBuilder) split(w word) {
 	}
 }
 
-// unquoted appends the result of an expansion outside quotes. The elements of a
-// list are fields of their own.
-func (b *fieldBuilder) unquoted(ws []word, list bool) {
+// unquoted appends the result of an expansion outside quotes; each of several
+// values is a field of its own.
+func (b *fieldBuilder) unquoted(ws []word) {
 	for i, w := range ws {
-		if list && i > 0 {
+		if i > 0 {
 			b.flush()
 		}
 		b.split(w)
@@ -269,7 +269,7 @@ func (a *analysis) addPart(b *fieldBuilder, part syntax.WordPart, first bool, f 
 		b.add(p.Op.String() + p.Pattern.Value + ")")
 		b.cur.glob = true
 	default:
-		b.unquoted(a.value(part, f, sc), isListExpansion(part))
+		b.unquoted(a.value(part, f, sc))
 	}
 }
 
@@ -284,11 +284,13 @@ func (a *analysis) addQuoted(b *fieldBuilder, q *syntax.DblQuoted, f frame, sc *
 			continue
 		}
 		ws := a.value(part, f, sc)
-		if isListExpansion(part) {
+		if len(ws) > 1 && expansionIndex(part) != "*" {
 			b.list(ws)
 			continue
 		}
-		b.add("")
+		if expansionIndex(part) != "@" { // "$@" of nothing is no field at all
+			b.add("")
+		}
 		for i, w := range ws {
 			if i > 0 {
 				b.add(" ")
@@ -299,17 +301,22 @@ func (a *analysis) addQuoted(b *fieldBuilder, q *syntax.DblQuoted, f frame, sc *
 	}
 }
 
-// isListExpansion recognises $@ and ${a[@]}, which keep their fields apart.
-func isListExpansion(part syntax.WordPart) bool {
+// expansionIndex is "@" or "*" for an expansion of all positional parameters or
+// all elements of an array, as in $@ and ${a[*]}, and empty for others. A plain
+// name with several values is a loop variable with all its values at once.
+func expansionIndex(part syntax.WordPart) string {
 	p, ok := part.(*syntax.ParamExp)
 	if !ok || p.Param == nil {
-		return false
+		return ""
 	}
-	if p.Param.Value == "@" {
-		return true
+	name := p.Param.Value
+	if index, ok := p.Index.(*syntax.Word); ok {
+		name = index.Lit()
 	}
-	index, ok := p.Index.(*syntax.Word)
-	return ok && index.Lit() == "@"
+	if name == "@" || name == "*" {
+		return name
+	}
+	return ""
 }
 
 // value expands a part other than literal text.
