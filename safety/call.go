@@ -35,7 +35,11 @@ func (a *analysis) callExpr(c *syntax.CallExpr, f frame, sc *scope) output {
 	if len(words) == 0 {
 		return output{}
 	}
-	return a.simple(words, f, sc)
+	out := a.simple(words, f, sc)
+	for _, w := range words {
+		a.feed(w, out, f, sc)
+	}
+	return out
 }
 
 // assigned evaluates the right-hand side of an assignment.

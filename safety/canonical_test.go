@@ -26,7 +26,7 @@ func (r *recorder) command(words []word, _ Platform) {
 // linesOf lists the canonical lines of a command.
 func linesOf(e *engine, cmd string, p Platform) []string {
 	r := &recorder{}
-	e.analyse(cmd, p, r)
+	e.analyse(cmd, p, r, nil)
 	return r.lines
 }
 
@@ -243,7 +243,7 @@ func TestLayersOfCommands(t *testing.T) {
 		"command -v rm":                     {"command -v rm"},
 	} {
 		r := &recorder{}
-		e.analyse(cmd, PlatformUnix, r)
+		e.analyse(cmd, PlatformUnix, r, nil)
 		if diff := cmp.Diff(want, r.commands); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", cmd, diff)
 		}

@@ -51,6 +51,7 @@ type Classifier struct {
 	// raw and views are built on first use.
 	raw   func() *rawIndex
 	views func() *viewIndex
+	gate  func() *winGate
 	// engine holds the tables of the shell analysis; nil in the reference set.
 	engine func() *engine
 	// fallback holds the reference rules, which are searched in text that does
@@ -101,6 +102,9 @@ func (c *Classifier) index(rules []*rule) *Classifier {
 	}
 	out.raw = sync.OnceValue(func() *rawIndex { return newRawIndex(rules) })
 	out.views = sync.OnceValue(func() *viewIndex { return newViewIndex(rules) })
+	if c.engine != nil {
+		out.gate = sync.OnceValue(func() *winGate { return newWinGate(c.engine().win, rules, out.views()) })
+	}
 	return out
 }
 
@@ -210,7 +214,7 @@ func (c *Classifier) grade(command string, platform Platform, explain func(Match
 	if c.engine != nil {
 		// Shells know fewer blanks than the reference trims.
 		line = strings.Trim(command, " \t\r\n")
-		c.engine().analyse(line, platform, grader{g: g, index: c.views(), offset: strings.Index(command, line), size: len(line)})
+		c.engine().analyse(line, platform, grader{g: g, index: c.views(), offset: strings.Index(command, line), size: len(line)}, c.gate())
 	}
 	return g
 }

@@ -23,6 +23,9 @@ type row struct {
 	Strict bool `json:"strict"`
 }
 
+// corpora are the files of graded commands.
+var corpora = []string{"classifier-dev.jsonl", "heldout.jsonl", "heldout2.jsonl", "edges.jsonl"}
+
 // readLines decodes a JSON Lines file of testdata.
 func readLines[T any](tb testing.TB, name string) []T {
 	tb.Helper()
@@ -126,6 +129,7 @@ func TestDefaultSetOnCorpora(t *testing.T) {
 		{"classifier-dev.jsonl", .97, .98},
 		{"heldout.jsonl", .97, .97},
 		{"heldout2.jsonl", .97, .97},
+		{"edges.jsonl", .97, .97},
 	} {
 		t.Run(tt.file, func(t *testing.T) {
 			var s scores
@@ -210,7 +214,7 @@ func naive(tb testing.TB) func(cmd string) Result {
 
 func TestReferenceSetEqualsNaiveEvaluation(t *testing.T) {
 	c, slow := newClassifier(t, SetReference), naive(t)
-	for _, file := range []string{"classifier-dev.jsonl", "heldout.jsonl", "heldout2.jsonl"} {
+	for _, file := range corpora {
 		for _, r := range readRows(t, file) {
 			for _, p := range []Platform{"", PlatformUnix, PlatformWindows} { // it never filters
 				if diff := cmp.Diff(slow(r.Cmd), c.Classify(r.Cmd, p)); diff != "" {

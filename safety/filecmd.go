@@ -21,6 +21,7 @@ func teeCommand(c *call) output {
 	for _, w := range c.args.operands {
 		if isNetDevice(w.text) {
 			c.a.report("send: /dev/tcp", ViewRedirect, c.f)
+			c.sendsInput()
 		}
 		c.a.writes(w, ViewArgv, c.f, c.sc)
 		c.sc.write(w.text, in, c.args.has("-a", "--append"))

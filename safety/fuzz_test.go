@@ -8,7 +8,7 @@ import (
 // addCorpus seeds a fuzz target with every command of the corpora.
 func addCorpus(f *testing.F) {
 	f.Helper()
-	for _, file := range []string{"classifier-dev.jsonl", "heldout.jsonl", "heldout2.jsonl"} {
+	for _, file := range corpora {
 		for i, r := range readRows(f, file) {
 			if i%4 == 0 { // a quarter keeps the first pass short
 				f.Add(r.Cmd, r.Platform == "windows")

@@ -191,7 +191,7 @@ func TestViewIndexEqualsWholeExpressions(t *testing.T) {
 	}
 	e := newEngine()
 	lines := map[string]bool{}
-	for _, file := range []string{"classifier-dev.jsonl", "heldout.jsonl", "heldout2.jsonl"} {
+	for _, file := range corpora {
 		for _, r := range readRows(t, file) {
 			for _, line := range linesOf(e, r.Cmd, Platform(r.Platform)) {
 				lines[line] = true

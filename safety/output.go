@@ -42,6 +42,7 @@ func printHandlers() map[string]handler {
 		"printenv": environmentOutput, "which": whichOutput, "type": whichOutput,
 		"history": passOn, "fc": passOn,
 		"seq": passOn, "yes": echoOutput,
+		"true": silentOutput, "false": silentOutput, ":": silentOutput,
 	}
 }
 
@@ -63,6 +64,9 @@ func (c *call) input() output {
 	}
 	return *c.f.stdin
 }
+
+// silentOutput is that of commands that print nothing.
+func silentOutput(*call) output { return output{} }
 
 func echoOutput(c *call) output {
 	words, newline, kind := c.words[1:], "\n", escapes(-1)

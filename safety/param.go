@@ -61,12 +61,11 @@ func paramName(p *syntax.ParamExp) string {
 // paramValue looks a parameter up, array element included.
 func (a *analysis) paramValue(p *syntax.ParamExp, name string, sc *scope) (value, bool) {
 	v, ok := sc.lookup(name)
-	index, isWord := p.Index.(*syntax.Word)
-	if !ok || !isWord {
+	if !ok || p.Index == nil {
 		return v, ok
 	}
-	i, err := strconv.Atoi(index.Lit())
-	if err != nil { // [@], [*], or an expression: all of it is the safe reading
+	i, literal := literalNumber(p.Index)
+	if !literal { // [@], [*], or an expression: all of it is the safe reading
 		return v, ok
 	}
 	if i < 0 {

@@ -92,7 +92,7 @@ func TestStaticOutput(t *testing.T) {
 		`echo a | md5sum`:                                      "",
 	} {
 		r := &recorder{}
-		e.analyse("{ "+cmd+"\n} | sh", PlatformUnix, r)
+		e.analyse("{ "+cmd+"\n} | sh", PlatformUnix, r, nil)
 		got := ""
 		if n := len(r.commands); n > 0 && r.commands[n-1] != "sh" {
 			got = r.commands[n-1]

@@ -44,7 +44,7 @@ func (m *Matcher) matchDeny(prefix []string, cmd string) PrefixMatch {
 		return PrefixMatch{Matches: true, Reason: ReasonTooComplex}
 	}
 	s := &denySink{m: m, prefix: prefix}
-	m.engine().analyse(line, m.platform, s)
+	m.engine().analyse(line, m.platform, s, nil)
 	switch {
 	case s.matched:
 		return PrefixMatch{Matches: true, Reason: ReasonDenied, Detail: s.detail}

@@ -9,6 +9,7 @@ import (
 // target is a file that a statement writes its output to.
 type target struct {
 	name   string
+	word   word
 	add    bool
 	stdout bool
 }
@@ -31,6 +32,22 @@ func (a *analysis) redirect(redirs []*syntax.Redirect, f *frame, sc *scope) []ta
 		}
 	}
 	return targets
+}
+
+// substitutedFile is the name that a process substitution stands for.
+const substitutedFile = "/dev/fd/63"
+
+// feed runs the commands of >(…) in a word with what was written to them: the
+// contents recorded for the file, or else the output of the command.
+func (a *analysis) feed(w word, out output, f frame, sc *scope) {
+	if w.prog == nil || len(w.prog.reader) == 0 {
+		return
+	}
+	if known, ok := sc.read(w.text); ok {
+		out = known
+	}
+	f.stdin = &out
+	a.subshell(w.prog.reader, f, sc)
 }
 
 // inlineInput is the text of a here-document or here-string, nil for other
@@ -122,6 +139,7 @@ func (a *analysis) redirectOut(r *syntax.Redirect, f *frame, sc *scope) (target,
 	a.writes(w, ViewRedirect, *f, sc)
 	return target{
 		name:   w.text,
+		word:   w,
 		add:    r.Op == syntax.AppOut || r.Op == syntax.AppAll,
 		stdout: r.N == nil || r.N.Value == "1",
 	}, true

@@ -225,6 +225,9 @@ func parallelCommand(c *call) output {
 	} else {
 		in := c.input()
 		items = append(items, in.operands...)
+		if len(words) == 0 { // every line is a command
+			return c.runScript(word{text: in.text, taint: in.taint, source: in.source})
+		}
 		for item := range strings.FieldsSeq(in.text) {
 			items = append(items, word{text: item, taint: in.taint, source: in.source})
 		}

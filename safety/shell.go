@@ -39,6 +39,8 @@ type analysis struct {
 	// hosted says that the POSIX shell runs on Windows, so that scripts are read
 	// in the language of that system, too.
 	hosted bool
+	// invalid says that a script was not valid syntax.
+	invalid bool
 	// naive says that the current words were guessed, not parsed.
 	naive bool
 }
@@ -114,13 +116,17 @@ func (a *analysis) giveUp(f frame) {
 	a.sink.complex(f.view(""))
 }
 
-// analyse reads a whole command line in the languages of platform.
-func (e *engine) analyse(line string, platform Platform, s sink) {
+// analyse reads a whole command line in the languages of platform. If that is
+// both, gate may say that valid POSIX lines need not be read as Windows ones;
+// nil opens always.
+func (e *engine) analyse(line string, platform Platform, s sink, gate *winGate) {
+	valid := false
 	if platform.unix() {
 		a := &analysis{e: e, sink: s, size: len(line)}
 		a.script(line, frame{kind: ViewArgv, end: len(line)}, newScope())
+		valid = !a.invalid && !a.stopped
 	}
-	if platform.windows() {
+	if platform.windows() && (gate == nil || !valid || gate.opens(line)) {
 		a := &analysis{e: e, sink: s, size: len(line)}
 		a.windows(line, frame{kind: ViewArgv, end: len(line)}, newScope())
 	}
@@ -150,6 +156,7 @@ func (a *analysis) script(src string, f frame, sc *scope) output {
 		}
 	}
 	if err != nil {
+		a.invalid = true
 		a.sink.unparsed(f.view(src))
 		a.guess(src, err, f, sc)
 		return output{dyn: true}
@@ -188,6 +195,7 @@ func (a *analysis) stmt(st *syntax.Stmt, f frame, sc *scope) output {
 			a.sends("/dev/tcp", f)
 		}
 		sc.write(t.name, out, t.add)
+		a.feed(t.word, out, f, sc)
 		if t.stdout {
 			out = output{}
 		}

@@ -18,7 +18,10 @@ type winTables struct {
 	variables map[string]string
 	system    map[string]bool
 	silent    map[string]bool
-	handlers  map[string]winHandler
+	// marks are other words that only Windows lines hold; shared are commands
+	// that mean the same to a POSIX shell.
+	marks, shared []string
+	handlers      map[string]winHandler
 	// wrappers are those handlers that need only the words, posix the shells
 	// that read a line by other rules.
 	wrappers, posix map[string]bool
@@ -33,18 +36,22 @@ func newWinTables() *winTables {
 		Variables map[string]string   `json:"variables"`
 		System    []string            `json:"system"`
 		Silent    []string            `json:"silent"`
+		Marks     []string            `json:"marks"`
+		Shared    []string            `json:"shared"`
 	}
 	if err := json.Unmarshal(windowsJSON, &table); err != nil {
 		panic(fmt.Sprintf("bug: windows table: %v", err))
 	}
 	t := &winTables{
 		aliases: table.Aliases, params: table.Params, variables: table.Variables,
+		marks: table.Marks, shared: table.Shared,
 		values: setOf(table.Values), system: setOf(table.System), silent: setOf(table.Silent),
 		handlers: newWinHandlers(),
 		wrappers: setOf([]string{"call", "else", "nohup", "env", "command", "nice", "time", "conhost", "if", "for"}),
 		posix:    setOf([]string{"bash", "sh", "zsh", "dash", "ksh", "git-bash"}),
 	}
 	t.params["pwsh"] = t.params["powershell"]
+	t.params["start"] = t.params["start-process"] // the name is both a builtin and an alias
 	return t
 }
 

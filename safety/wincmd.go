@@ -174,7 +174,7 @@ func winShell(c *winCall) (inner []word, out output, done bool) {
 // winStart is cmd's start: an optional title, switches, and a command.
 func winStart(c *winCall) (inner []word, out output, done bool) {
 	rest := c.words[1:]
-	if len(rest) > 1 && (strings.Contains(rest[0].text, " ") || rest[0].text == "") {
+	if len(rest) > 1 && (strings.Contains(rest[0].text, " ") || rest[0].text == "" || isStartTitle(rest)) {
 		rest = rest[1:]
 	}
 	for len(rest) > 0 && strings.HasPrefix(rest[0].text, "/") {
@@ -187,6 +187,16 @@ func winStart(c *winCall) (inner []word, out output, done bool) {
 		return winStartProcess(c)
 	}
 	return rest, output{}, false
+}
+
+// isStartTitle recognises a title: a word that a switch follows. A command is
+// followed by its arguments, of which a switch of start is unlikely the first.
+func isStartTitle(words []word) bool {
+	switch strings.ToLower(words[1].text) {
+	case "/b", "/d", "/i", "/min", "/max", "/wait", "/low", "/normal", "/high", "/realtime", "/shared", "/separate", "/node", "/affinity", "/machine":
+		return !strings.HasPrefix(words[0].text, "/")
+	}
+	return false
 }
 
 // winStartProcess starts a program with an argument list.
@@ -283,7 +293,10 @@ func winForfiles(c *winCall) (inner []word, out output, done bool) {
 	}
 	for i, w := range c.words {
 		if strings.EqualFold(w.text, "/c") && i+1 < len(c.words) {
-			line := strings.NewReplacer("@path", base, "@file", base, "@PATH", base).Replace(joinWords(c.words[i+1:]))
+			line := joinWords(c.words[i+1:])
+			for _, name := range []string{"@path", "@PATH", "@file", "@FILE"} {
+				line = strings.ReplaceAll(line, name, strings.TrimRight(base, `\`)+`\*`)
+			}
 			return nil, c.nested(line), true
 		}
 	}

@@ -77,17 +77,17 @@ func (l *winLexer) command() winCommand {
 	called := false
 	for l.pos < len(l.src) {
 		c := l.src[l.pos]
-		if len(cmd.words) == 0 && (c == '"' || c == '\'') {
+		if len(cmd.words) == 0 && isWinQuote(c) {
 			cmd.literal = l.nesting > 0 && !called
 		}
 		switch {
-		case c == ' ' || c == '\t' || c == '\r' || c == '&' && l.isStray(cmd):
+		case isWinBlank(c) || c == '&' && l.isStray(cmd):
 			called = called || c == '&'
 			l.pos++
 		case strings.IndexByte("|&;\n)}", c) >= 0:
 			cmd.finish(l)
 			return cmd
-		case c == '#' && (l.pos == 0 || strings.IndexByte(" \t\n;", l.src[l.pos-1]) >= 0):
+		case c == '#' && l.startsComment():
 			l.skipLine()
 		case c == '(' || c == '{':
 			l.nested(&cmd, c)
@@ -97,6 +97,18 @@ func (l *winLexer) command() winCommand {
 	}
 	cmd.finish(l)
 	return cmd
+}
+
+// isWinBlank reports whether c separates words and nothing else.
+func isWinBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
+
+// isWinQuote reports whether c starts a quoted string.
+func isWinQuote(c byte) bool { return c == '"' || c == '\'' }
+
+// startsComment reports whether the number sign here starts a word, and so a
+// comment of PowerShell.
+func (l *winLexer) startsComment() bool {
+	return l.pos == 0 || strings.IndexByte(" \t\n;", l.src[l.pos-1]) >= 0
 }
 
 // isStray reports whether the ampersand here separates nothing: it is the call
@@ -202,7 +214,7 @@ func (l *winLexer) word(cmd *winCommand) {
 	var b strings.Builder
 	for l.pos < len(l.src) {
 		c := l.src[l.pos]
-		if strings.IndexByte(" \t\r\n|&;(){}", c) >= 0 {
+		if strings.IndexByte(" \t\r\n|&;(){}", c) >= 0 || c == '>' && l.endsAtRedirect(b.String()) {
 			break
 		}
 		switch c {
@@ -222,6 +234,12 @@ func (l *winLexer) word(cmd *winCommand) {
 		return
 	}
 	cmd.words = append(cmd.words, w)
+}
+
+// endsAtRedirect reports whether a redirection ends the word read so far: it is
+// not itself the start of one, such as "2" of 2>nul or ">" of >>log.
+func (l *winLexer) endsAtRedirect(text string) bool {
+	return strings.Trim(text, "0123456789*>") != ""
 }
 
 // escape resolves ^x and `x. Before a line end it joins lines.

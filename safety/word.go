@@ -47,6 +47,8 @@ type output struct {
 	operands []word
 	// program names the command that printed it.
 	program string
+	// reader are the commands of >(…), which read what is written to the word.
+	reader []*syntax.Stmt
 }
 
 // join adds what a following command prints.
@@ -328,7 +330,10 @@ func (a *analysis) value(part syntax.WordPart, f frame, sc *scope) []word {
 		return []word{a.substitution(p, f, sc)}
 	case *syntax.ProcSubst:
 		out := a.subshell(p.Stmts, f, sc)
-		return []word{{text: "/dev/fd/63", taint: out.taint, source: out.source, prog: &out}}
+		if p.Op == syntax.CmdOut {
+			return []word{{text: substitutedFile, prog: &output{dyn: true, reader: p.Stmts}}}
+		}
+		return []word{{text: substitutedFile, taint: out.taint, source: out.source, prog: &out}}
 	case *syntax.ArithmExp:
 		return []word{{text: arithmetic(p.X), dyn: true}}
 	case *syntax.Lit:
