@@ -229,6 +229,10 @@ func TestParseCatalogRefuses(t *testing.T) {
 	if err != nil || strings.Join(c.Names(), " ") != "b" {
 		t.Errorf("filter: %v, %v", c, err)
 	}
+	kept, err := flat.Keep(json.RawMessage(`[{"name":"a"},{"function":{"name":"a","x":1}},{"name":"b"},1]`))
+	if err != nil || string(kept) != `[{"name":"a"},{"function":{"name":"a","x":1}}]` {
+		t.Errorf("kept %s, %v", kept, err)
+	}
 }
 
 func TestClosest(t *testing.T) {

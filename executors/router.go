@@ -30,19 +30,25 @@ type Tool struct {
 
 // Router runs in-process tools by name.
 type Router struct {
-	tools map[string]Tool
+	tools   map[string]Tool
+	catalog *Catalog
 }
 
 var _ ToolExecutor = (*Router)(nil)
 
 // NewRouter returns a router for tools. Of two with one name the later wins.
 func NewRouter(tools ...Tool) *Router {
-	r := &Router{tools: make(map[string]Tool, len(tools))}
+	r := &Router{tools: make(map[string]Tool, len(tools)), catalog: &Catalog{defs: map[string]*Definition{}}}
 	for _, t := range tools {
 		r.tools[t.Name] = t
+		r.catalog.Add(Definition{Name: t.Name, Parameters: t.Parameters, ShellParam: t.ShellParam})
 	}
 	return r
 }
+
+// Catalog returns the definitions of the tools, for the layers in front of the
+// router.
+func (r *Router) Catalog() *Catalog { return r.catalog }
 
 // Lookup returns the tool with that name.
 func (r *Router) Lookup(name string) (Tool, bool) {

@@ -1,6 +1,7 @@
 package executors
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -46,6 +47,16 @@ type function struct {
 	ShellParam string          `json:"shell_command_param"`
 }
 
+// tool returns what is described, in whichever form.
+func (d *descriptor) tool() function {
+	f := d.Function
+	if f.Name == "" {
+		f = d.function // the flat form
+	}
+	f.ShellParam = cmp.Or(f.ShellParam, d.ShellParam)
+	return f
+}
+
 // ParseCatalog reads an array of tool descriptors,
 // [{"type":"function","function":{"name","description","parameters"}}], or of
 // flat ones, [{"name","description","parameters"}]. Names
@@ -62,10 +73,7 @@ func ParseCatalog(tools json.RawMessage, filter []string) (*Catalog, error) {
 		return nil, fmt.Errorf("tools must be an array of tool descriptors: %w", err)
 	}
 	for i, e := range entries {
-		f := e.Function
-		if f.Name == "" {
-			f = e.function // the flat form
-		}
+		f := e.tool()
 		switch {
 		case blank(f.Name):
 			return nil, fmt.Errorf("tools[%d].function.name is missing", i)
@@ -77,13 +85,41 @@ func ParseCatalog(tools json.RawMessage, filter []string) (*Catalog, error) {
 		if filter != nil && !slices.Contains(filter, f.Name) {
 			continue
 		}
-		shell := f.ShellParam
-		if shell == "" {
-			shell = e.ShellParam
-		}
-		c.Add(Definition{Name: f.Name, Parameters: f.Parameters, ShellParam: shell})
+		c.Add(Definition{Name: f.Name, Parameters: f.Parameters, ShellParam: f.ShellParam})
 	}
 	return c, nil
+}
+
+// Keep returns those of the descriptors that [ParseCatalog] read into c.
+func (c *Catalog) Keep(tools json.RawMessage) (json.RawMessage, error) {
+	if len(tools) == 0 {
+		return nil, nil
+	}
+	var all []json.RawMessage
+	if err := protocol.Decode(tools, &all); err != nil {
+		return nil, fmt.Errorf("tools must be an array of tool descriptors: %w", err)
+	}
+	kept := slices.DeleteFunc(all, func(raw json.RawMessage) bool {
+		var d descriptor
+		return protocol.Decode(raw, &d) != nil || c.defs[d.tool().Name] == nil
+	})
+	return json.Marshal(kept)
+}
+
+// Only returns the catalog of those tools of c that filter names; all of them
+// if it is nil. They keep their compiled schemas.
+func (c *Catalog) Only(filter []string) *Catalog {
+	if filter == nil {
+		return c
+	}
+	out := &Catalog{defs: map[string]*Definition{}}
+	for _, name := range c.names {
+		if slices.Contains(filter, name) {
+			out.names = append(out.names, name)
+			out.defs[name] = c.defs[name]
+		}
+	}
+	return out
 }
 
 // Add adds a tool, or replaces the one with its name. It must not be called

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/steerable-go/sidecar/executors"
-	"github.com/steerable-go/sidecar/llm"
 	"github.com/steerable-go/sidecar/loop"
 	"github.com/steerable-go/sidecar/protocol"
 )
@@ -60,12 +59,7 @@ func (s *Server) runTurn(ctx context.Context, st *stream, spec *turnSpec) (out l
 			out = loop.Outcome{Status: loop.StatusFailed, Reason: failure.Message, Failure: failure}
 		}
 	}()
-	provider, err := s.provider(spec)
-	if err != nil {
-		return loop.Outcome{Status: loop.StatusFailed, Reason: err.Error(), Failure: &loop.Failure{Kind: "LoopError", Message: err.Error()}}
-	}
 	opts := spec.options
-	opts.Provider = provider
 	opts.Turn = spec.turn
 	opts.Steer = &st.steer
 	opts.Events = &emitter{stream: st, now: s.opts.Now, calls: map[string]time.Time{}}
@@ -85,17 +79,6 @@ func (s *Server) runTurn(ctx context.Context, st *stream, spec *turnSpec) (out l
 	}
 	opts.Spill = s.spill
 	return loop.Run(ctx, opts)
-}
-
-// provider gives the turn's provider the process's HTTP client. The script of a
-// scripted one is played by the value that validation made.
-func (s *Server) provider(spec *turnSpec) (llm.Provider, error) {
-	if spec.options.Provider.Name() == "scripted" {
-		return spec.options.Provider, nil
-	}
-	cfg := spec.provider
-	cfg.Client = s.client()
-	return llm.New(cfg)
 }
 
 // executor builds the chain of one turn.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/steerable-go/sidecar/executors"
@@ -30,7 +29,6 @@ type turnSpec struct {
 	options     loop.Options
 	interrupt   bool
 	toolTimeout time.Duration
-	provider    llm.Config
 	layers      layers
 }
 
@@ -83,13 +81,12 @@ func (s *Server) parseProvider(p *protocol.ChatStreamParams, spec *turnSpec) err
 	}
 	cfg := llm.Config{
 		Provider: p.Provider, BaseURL: cmp.Or(p.BaseURL, p.BaseURLSnake), APIKey: cmp.Or(p.APIKey, p.APIKeySnake),
-		IdleTimeout: idle, Script: extra.Script, Compat: present(p.Compat),
+		IdleTimeout: idle, Script: extra.Script, Compat: present(p.Compat), Client: s.client(),
 	}
 	provider, err := llm.New(cfg)
 	if err != nil {
 		return protocol.InvalidParams("failed to construct LLM provider: %s", err)
 	}
-	spec.provider = cfg
 	spec.options.Provider = provider
 	spec.options.Request = llm.Request{Model: p.Model, MaxTokens: p.MaxTokens, ReasoningEffort: p.ReasoningEffort}
 	if given(p.Temperature) {
@@ -113,37 +110,26 @@ func (s *Server) parseTools(p *protocol.ChatStreamParams, spec *turnSpec) error 
 	spec.plain = !core
 	if core && !offered && !p.ToolsViaHost && s.router.Len() > 0 {
 		tools = encode(s.router.Descriptors())
+		spec.catalog = s.router.Catalog().Only(p.ToolFilter)
+	} else {
+		catalog, err := executors.ParseCatalog(tools, p.ToolFilter)
+		if err != nil {
+			return protocol.InvalidParams("%s", err)
+		}
+		spec.catalog = catalog
 	}
-	catalog, err := executors.ParseCatalog(tools, p.ToolFilter)
-	if err != nil {
-		return protocol.InvalidParams("%s", err)
-	}
-	spec.catalog = catalog
 	if spec.plain {
 		return nil
 	}
 	if p.ToolFilter != nil {
-		tools = filterTools(tools, catalog)
+		kept, err := spec.catalog.Keep(tools)
+		if err != nil {
+			return protocol.InvalidParams("%s", err)
+		}
+		tools = kept
 	}
 	spec.options.Request.Tools = tools
 	return nil
-}
-
-// filterTools keeps the descriptors of the tools that are in the catalog.
-func filterTools(tools json.RawMessage, catalog *executors.Catalog) json.RawMessage {
-	var all []json.RawMessage
-	if len(tools) == 0 || json.Unmarshal(tools, &all) != nil {
-		return nil
-	}
-	kept := slices.DeleteFunc(all, func(raw json.RawMessage) bool {
-		var d protocol.ToolDescriptor
-		if json.Unmarshal(raw, &d) != nil {
-			return true
-		}
-		_, ok := catalog.Lookup(d.Function.Name)
-		return !ok
-	})
-	return encode(kept)
 }
 
 func parseContext(p *protocol.ChatStreamParams, spec *turnSpec) error {

@@ -35,12 +35,8 @@ func (s *Server) toolInvoke(ctx context.Context, req *protocol.Request) (any, er
 	if arguments == nil {
 		arguments = json.RawMessage("{}")
 	}
-	catalog, err := executors.ParseCatalog(encode(s.router.Descriptors()), nil)
-	if err != nil {
-		return nil, protocol.Internal("list tools: %s", err)
-	}
 	turn := &executors.Turn{Context: present(p.Context)}
-	spec, err := s.plainSpec(catalog, turn)
+	spec, err := s.plainSpec(s.router.Catalog(), turn)
 	if err != nil {
 		return nil, err
 	}
