@@ -213,7 +213,7 @@ func (h *HostApprover) Ask(ctx context.Context, req approvals.Request) (approval
 		RequestID: req.RequestID, SuggestedPrefix: req.SuggestedPrefix,
 		Severity: req.Severity, MatchedRules: req.MatchedRules, Sandbox: req.Sandbox, TimeoutMs: h.Timeout.Milliseconds(),
 	}
-	raw, err := encode(params)
+	raw, err := protocol.Marshal(params)
 	if err != nil {
 		return approvals.Decision{}, fmt.Errorf("encode the question: %w", err)
 	}

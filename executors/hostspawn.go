@@ -83,7 +83,7 @@ func (e *HostSpawnExecutor) Execute(ctx context.Context, call *Call) (*protocol.
 	if cwd, ok := stringMember(call.Arguments, "cwd"); ok && !blank(cwd) {
 		params.Cwd = cwd
 	}
-	raw, err := encode(params)
+	raw, err := protocol.Marshal(params)
 	if err != nil {
 		return nil, fmt.Errorf("encode spawn request: %w", err)
 	}
@@ -212,7 +212,7 @@ func spawnData(raw json.RawMessage, reply *spawnReply) json.RawMessage {
 			}
 			if text != nil && len(*text) > maxHostOutput {
 				cutOutput = true
-				data = protocol.AppendString(appendKey(data, key), cut(*text, maxHostOutput))
+				data = protocol.AppendString(appendKey(data, key), protocol.Truncate(*text, maxHostOutput))
 				return
 			}
 		}

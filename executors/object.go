@@ -1,7 +1,6 @@
 package executors
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -89,18 +88,6 @@ func mark(result *protocol.ToolResult, name string, value any) {
 		data, _ = setMember(nil, name, raw)
 	}
 	result.Data = data
-}
-
-// encode marshals without the HTML escapes of encoding/json, so that a command
-// reads the same in a frame as the model wrote it.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // blank reports whether s is empty or only white space.

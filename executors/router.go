@@ -81,7 +81,7 @@ func (r *Router) Descriptors() []protocol.ToolDescriptor {
 func (r *Router) Execute(ctx context.Context, call *Call) (*protocol.ToolResult, error) {
 	t, ok := r.tools[call.Name]
 	if !ok {
-		return &protocol.ToolResult{Error: ErrorUnknownTool + cut(call.Name, 128), NeedsFollowup: true}, nil
+		return &protocol.ToolResult{Error: ErrorUnknownTool + protocol.Truncate(call.Name, 128), NeedsFollowup: true}, nil
 	}
 	return t.Run(ctx, call)
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/steerable-go/sidecar/protocol"
 	"github.com/steerable-go/sidecar/schemas"
@@ -196,7 +195,7 @@ func (v *validate) check(call *Call) *protocol.ToolResult {
 			what = "The arguments of %s must be one JSON object; nothing was run."
 		}
 		return failWith(ErrorInvalidArguments, refusal{
-			Message: fmt.Sprintf(what, call.Name), Raw: cut(call.RawArguments, maxRawArguments), Schema: schemaOf(def),
+			Message: fmt.Sprintf(what, call.Name), Raw: protocol.Truncate(call.RawArguments, maxRawArguments), Schema: schemaOf(def),
 		})
 	}
 	schema, err := def.compile()
@@ -222,20 +221,9 @@ func schemaOf(def *Definition) json.RawMessage {
 // unknown answers a call of a tool that does not exist, in the reference's
 // words, with the names that do.
 func (v *validate) unknown(name string) *protocol.ToolResult {
-	message := ErrorUnknownTool + cut(name, 128)
+	message := ErrorUnknownTool + protocol.Truncate(name, 128)
 	if near := closest(name, v.catalog.names); len(near) > 0 {
 		message += ". Did you mean: " + strings.Join(near, ", ") + "?"
 	}
 	return &protocol.ToolResult{Error: message, Data: failWith("", refusal{Tools: v.catalog.names}).Data, NeedsFollowup: true}
-}
-
-// cut shortens s to at most limit bytes at a rune boundary.
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit] + "…"
 }

@@ -98,7 +98,7 @@ func encodeError(id ID, e *Error) []byte {
 	dst := append([]byte(frameHead+`,"id":`), id...)
 	dst = append(dst, `,"error":{"code":`...)
 	dst = appendInt(dst, e.Code)
-	dst = AppendString(append(dst, `,"message":`...), truncateText(e.Message, maxMessage))
+	dst = AppendString(append(dst, `,"message":`...), Truncate(e.Message, maxMessage))
 	if e.Kind != "" {
 		dst = AppendString(append(dst, `,"kind":`...), string(e.Kind))
 	}
@@ -123,17 +123,4 @@ func appendNotification(dst []byte, method string, params []byte) []byte {
 	dst = AppendString(append(dst, frameHead+`,"method":`...), method)
 	dst = append(append(dst, `,"params":`...), params...)
 	return safeLine(append(dst, '}', '\n'))
-}
-
-// truncateText cuts s to at most limit bytes at a rune boundary.
-func truncateText(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	const ellipsis = "…"
-	cut := limit - len(ellipsis)
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + ellipsis
 }

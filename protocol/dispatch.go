@@ -96,7 +96,7 @@ func (p *Peer) request(ctx context.Context, f *frame, more bool) {
 		}
 		p.refuse(lineFault{id, &Error{
 			Code: CodeMethodNotFound, Kind: KindMethodNotFound,
-			Message: fmt.Sprintf("unknown method '%s'", truncateText(name, 128)),
+			Message: fmt.Sprintf("unknown method '%s'", Truncate(name, 128)),
 		}}, more)
 		return
 	}

@@ -19,18 +19,6 @@ const (
 	maxText  = 4 << 10   // bytes of a text that a host or server chose
 )
 
-// cutText shortens a text that somebody else chose.
-func cutText(s string) string {
-	if len(s) <= maxText {
-		return s
-	}
-	end := maxText
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
-}
-
 // maxPreview is the length of a result's preview, in characters.
 const maxPreview = 300
 
@@ -74,7 +62,7 @@ func (e *emitter) ToolCall(call *executors.Call) {
 		// The host sees what it must know; the call itself is never cut.
 		shown.Arguments = encode(map[string]any{"_truncated": true, "bytes": len(shown.Arguments)})
 	}
-	shown.ID, shown.Name = cutText(shown.ID), cutText(shown.Name)
+	shown.ID, shown.Name = protocol.Truncate(shown.ID, maxText), protocol.Truncate(shown.Name, maxText)
 	e.chunk(`,"toolCall":`, shown.AppendJSON(nil))
 }
 
@@ -82,8 +70,8 @@ func (e *emitter) ToolCall(call *executors.Call) {
 func (e *emitter) ToolResult(call *executors.Call, result *protocol.ToolResult, took time.Duration) {
 	markers := markersOf(result.Data)
 	out := &protocol.ChunkResult{
-		ID: cutText(call.ID), Name: cutText(call.Name), Success: result.Success, DurationMs: took.Milliseconds(),
-		Error: cutText(result.Error), ResultPreview: preview(result),
+		ID: protocol.Truncate(call.ID, maxText), Name: protocol.Truncate(call.Name, maxText), Success: result.Success, DurationMs: took.Milliseconds(),
+		Error: protocol.Truncate(result.Error, maxText), ResultPreview: preview(result),
 		Sandbox: markers.sandbox, Safety: markers.safety, Approval: markers.approval,
 	}
 	e.chunk(`,"toolResult":`, out.AppendJSON(nil))

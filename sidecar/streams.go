@@ -105,12 +105,12 @@ func (st *stream) endFrames(out loop.Outcome) []byte {
 	var frames []byte
 	if out.Failure != nil {
 		frames = append(frames, st.frame(protocol.NotifyError, protocol.StreamError{
-			StreamID: st.id, Kind: out.Failure.Kind, Message: cutText(out.Failure.Message), TraceID: st.trace.id,
+			StreamID: st.id, Kind: out.Failure.Kind, Message: protocol.Truncate(out.Failure.Message, maxText), TraceID: st.trace.id,
 		})...)
 	}
 	usage := out.Usage
 	frames = append(frames, st.frame(protocol.NotifyDone, protocol.Done{
-		StreamID: st.id, OK: out.Status == loop.StatusCompleted, Status: string(out.Status), Reason: cutText(out.Reason),
+		StreamID: st.id, OK: out.Status == loop.StatusCompleted, Status: string(out.Status), Reason: protocol.Truncate(out.Reason, maxText),
 		TraceID: st.trace.id, Cancelled: out.Status == loop.StatusCancelled, Aborted: out.Aborted, Usage: &usage,
 	})...)
 	return frames

@@ -80,7 +80,10 @@ func (t *tracer) round(n int) func() {
 
 // call records a tool call.
 func (t *tracer) call(call *executors.Call, result *protocol.ToolResult, m markers, start, end time.Time) {
-	attrs := protocol.SpanAttrs{CallID: short(call.ID), Tool: short(call.Name), Decision: decisionOf(result, m), Error: short(result.Error)}
+	attrs := protocol.SpanAttrs{
+		CallID: protocol.Truncate(call.ID, maxSpanText), Tool: protocol.Truncate(call.Name, maxSpanText),
+		Decision: decisionOf(result, m), Error: protocol.Truncate(result.Error, maxSpanText),
+	}
 	var sandbox protocol.SandboxReport
 	if len(m.sandbox) > 0 && json.Unmarshal(m.sandbox, &sandbox) == nil {
 		attrs.Sandbox = sandbox.Backend + "/" + sandbox.Enforcement
@@ -89,7 +92,7 @@ func (t *tracer) call(call *executors.Call, result *protocol.ToolResult, m marke
 	defer t.mu.Unlock()
 	t.serial++
 	t.add(protocol.Span{
-		ID: fmt.Sprintf("call_%d", t.serial), ParentID: t.parent, Name: short(call.Name),
+		ID: fmt.Sprintf("call_%d", t.serial), ParentID: t.parent, Name: protocol.Truncate(call.Name, maxSpanText),
 		StartMs: start.UnixMilli(), EndMs: end.UnixMilli(), Attrs: attrs,
 	})
 }
@@ -162,11 +165,6 @@ func (s *Server) traceFetch(_ context.Context, req *protocol.Request) (any, erro
 	return tr.report(), nil
 }
 
-// short bounds a text in a span, so that a whole trace fits into one frame.
-func short(s string) string {
-	const most = 128
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "")
-}
+// maxSpanText bounds a text in a span, in bytes, so that a whole trace fits into
+// one frame.
+const maxSpanText = 128

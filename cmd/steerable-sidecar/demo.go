@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -185,11 +184,9 @@ const demoQuestion = "What is left to do before the release?"
 
 // compactJSON encodes a value of the demo's own on one line.
 func compactJSON(v any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil
+	raw, err := protocol.Marshal(v)
+	if err != nil {
+		panic("bug: encode " + err.Error())
 	}
-	return bytes.TrimSpace(b.Bytes())
+	return raw
 }
