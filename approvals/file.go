@@ -39,12 +39,18 @@ type Problem struct {
 	Text  string
 }
 
+// contents is what a [jsonFile] was parsed into.
+type contents interface {
+	// unusable lists the parts that cannot be used.
+	unusable() []Problem
+}
+
 // jsonFile is a JSON file that other processes read and change too. Readers
 // take no lock: the file is only ever replaced as a whole. It is read anew each
 // time, which costs less than a tool call by far and, unlike comparing times
 // and inode numbers, cannot miss a change made within one clock tick; only the
 // parse is saved while the bytes are the same.
-type jsonFile[T any] struct {
+type jsonFile[T contents] struct {
 	path  string
 	now   func() time.Time
 	parse func(raw []byte) (T, error)
@@ -56,8 +62,17 @@ type jsonFile[T any] struct {
 	damage error
 }
 
+// newJSONFile names a file; now stamps the names of damaged ones, and nil means
+// the wall clock.
+func newJSONFile[T contents](path string, now func() time.Time, parse func(raw []byte) (T, error)) jsonFile[T] {
+	if now == nil {
+		now = time.Now
+	}
+	return jsonFile[T]{path: path, now: now, parse: parse}
+}
+
 // snapshot is the state of a file at one moment.
-type snapshot[T any] struct {
+type snapshot[T contents] struct {
 	value  T
 	damage error // the file is there and cannot be used
 	exists bool
@@ -76,6 +91,21 @@ func (s snapshot[T]) suspends() string {
 		return "the directory of an approvals file cannot be read"
 	}
 	return ""
+}
+
+// problems lists everything that cannot be used or that waits for a person.
+func (s snapshot[T]) problems() []Problem {
+	var list []Problem
+	if s.damage != nil {
+		list = append(list, Problem{Index: -1, Text: "damaged: " + s.damage.Error()})
+	}
+	if s.blind != nil {
+		list = append(list, Problem{Index: -1, Text: s.blind.Error()})
+	}
+	for _, name := range s.aside {
+		list = append(list, Problem{Index: -1, Text: "set aside as damaged: " + name})
+	}
+	return append(list, s.value.unusable()...)
 }
 
 // load reads the file. A missing file is an empty one.
@@ -225,6 +255,11 @@ func (f *jsonFile[T]) accept(ctx context.Context) ([]string, error) {
 func readFile(path string) (raw []byte, exists bool, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		// A link to nothing says that there was a file: its denials are not
+		// there to be read, which is not the same as none.
+		if link, err := os.Lstat(path); err == nil && link.Mode()&fs.ModeSymlink != 0 {
+			return nil, true, fmt.Errorf("read approvals %s: a link to nothing", path)
+		}
 		return nil, false, nil
 	}
 	if err != nil {

@@ -135,7 +135,7 @@ func (g *Gate) undenied(f facts) Verdict {
 		}
 		return Verdict{Outcome: OutcomeAsk, Reason: ReasonAsk}
 	}
-	why := g.suspended(f)
+	why := f.suspended()
 	if why == "" {
 		if v, ok := g.allowed(f); ok {
 			return v
@@ -237,8 +237,7 @@ func (g *Gate) allowed(f facts) (Verdict, bool) {
 
 // report logs what is wrong with the files, once for each change.
 func (g *Gate) report(f facts) {
-	problems := append(fileProblems(f.store), f.store.value.problems...)
-	problems = append(append(problems, fileProblems(f.policy)...), f.policy.value.problems...)
+	problems := append(f.store.problems(), f.policy.problems()...)
 	text := fmt.Sprint(problems)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -263,7 +262,19 @@ func (f facts) sessionSays(m Matcher, effect Effect) bool {
 
 // suspended says why the call may not be allowed automatically; empty if it
 // may.
-func (g *Gate) suspended(f facts) string {
+func (f facts) suspended() string {
+	if why := f.suspendedByFiles(); why != "" {
+		return why
+	}
+	if !f.parses && f.anyDenyRule() {
+		return "the command cannot be parsed and the tool has deny rules"
+	}
+	return ""
+}
+
+// suspendedByFiles says why no call like this one may be allowed automatically,
+// whatever its command is.
+func (f facts) suspendedByFiles() string {
 	if why := f.store.suspends(); why != "" {
 		return why
 	}
@@ -279,9 +290,6 @@ func (g *Gate) suspended(f facts) string {
 		if p.Tool == "" || p.Tool == f.req.Tool {
 			return "a policy rule cannot be read"
 		}
-	}
-	if !f.parses && f.anyDenyRule() {
-		return "the command cannot be parsed and the tool has deny rules"
 	}
 	return ""
 }

@@ -277,9 +277,8 @@ func TestAutoMode(t *testing.T) {
 		if v.Outcome != want || v.Reason != approvals.ReasonHeadless {
 			t.Errorf("%s: %+v, want %v", tool, v, want)
 		}
-		d, err := approvals.AutoApprover{}.Ask(t.Context(), approvals.Request{Mode: approvals.ModeOf(tool)})
-		if err != nil || d.Kind != v.Kind || d.Reason != v.Message {
-			t.Errorf("AutoApprover about %s = %+v, %v; the gate said %+v", tool, d, err, v)
+		if v.Kind.Allows() != (want == approvals.OutcomeAllow) {
+			t.Errorf("%s: kind %v", tool, v.Kind)
 		}
 		if want == approvals.OutcomeDeny && v.Message != "no interactive approver is attached (headless run)" {
 			t.Errorf("message %q", v.Message)

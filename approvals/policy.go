@@ -27,10 +27,7 @@ type Policy struct {
 // OpenPolicy names the file; it is read when it is needed. now stamps the
 // names of damaged files; nil means the wall clock.
 func OpenPolicy(path string, now func() time.Time) *Policy {
-	if now == nil {
-		now = time.Now
-	}
-	return &Policy{file: jsonFile[policyState]{path: path, now: now, parse: parsePolicy}}
+	return &Policy{file: newJSONFile(path, now, parsePolicy)}
 }
 
 // PolicyPath returns where rules are kept: policyPath, else
@@ -56,6 +53,8 @@ type policyState struct {
 	problems []Problem
 }
 
+func (s policyState) unusable() []Problem { return s.problems }
+
 // parsePolicy reads the file. A rule that cannot be read is a problem of the
 // tool it names; the others hold.
 func parsePolicy(raw []byte) (policyState, error) {
@@ -73,6 +72,10 @@ func parsePolicy(raw []byte) (policyState, error) {
 	}
 	rules, ok := m["rules"]
 	if !ok {
+		if _, versioned := m["version"]; len(m) > 1 || len(m) == 1 && !versioned {
+			// Perhaps a misspelled name, under which there are denials.
+			s.problems = append(s.problems, Problem{Index: -1, Text: "rules are missing, and other members are there"})
+		}
 		return s, nil
 	}
 	if s.raw, err = elements(rules); err != nil {
@@ -103,38 +106,16 @@ func (s policyState) find(effect Effect, m Matcher, tool, command string) (Index
 func (s policyState) encode(rules []json.RawMessage) ([]byte, error) {
 	list := append([]byte("["), bytes.Join(asBytes(rules), []byte(","))...)
 	list = append(list, ']')
-	root := s.root
+	root := slices.Clone(s.root)
 	if len(root) == 0 {
 		root = []member{{"version", json.RawMessage(policyVersion)}}
 	}
-	var b bytes.Buffer
-	placed := false
-	put := func(name string, value []byte) error {
-		key, err := marshal(name)
-		if err != nil {
-			return err
-		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, "%s:%s", key, value)
-		return nil
+	at := slices.IndexFunc(root, func(m member) bool { return m.name == "rules" })
+	if at < 0 {
+		at, root = len(root), append(root, member{name: "rules"})
 	}
-	for _, m := range root {
-		value := []byte(m.value)
-		if m.name == "rules" {
-			value, placed = list, true
-		}
-		if err := put(m.name, value); err != nil {
-			return nil, err
-		}
-	}
-	if !placed {
-		if err := put("rules", list); err != nil {
-			return nil, err
-		}
-	}
-	text, err := indent("{"+b.String()+"}", "  ")
+	root[at].value = list
+	text, err := encodeObject(root, "  ")
 	if err != nil {
 		return nil, err
 	}
@@ -202,10 +183,7 @@ func (p *Policy) Missing() bool { return !p.file.load().exists }
 
 // Check returns everything about the file that cannot be used or that waits
 // for a person.
-func (p *Policy) Check() []Problem {
-	state := p.file.load()
-	return append(fileProblems(state), state.value.problems...)
-}
+func (p *Policy) Check() []Problem { return p.file.load().problems() }
 
 // Accept ends the suspension of automatic allows that a damaged policy caused.
 // It returns the names under which the damaged files are kept.

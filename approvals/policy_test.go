@@ -66,6 +66,17 @@ func TestPolicyReads(t *testing.T) {
 			want:     []approvals.IndexedRule{{0, noRM}},
 			problems: []approvals.Problem{{Index: -1, Text: "version is not 1"}},
 		},
+		{
+			name:     "a misspelled prefix makes no allow for the whole tool, and a denial for it",
+			text:     `{"version":1,"rules":[{"tool":"a","decision":"allow","commandprefix":["ls"]},{"tool":"b","decision":"deny","prefix":["rm"]}]}`,
+			want:     []approvals.IndexedRule{{1, approvals.Rule{Tool: "b"}}},
+			problems: []approvals.Problem{{0, "a", `an allow with an unknown member "commandprefix"`}},
+		},
+		{
+			name: "misspelled rules", text: `{"version":1,"Rules":[{"tool":"bash","decision":"deny"}]}`,
+			problems: []approvals.Problem{{Index: -1, Text: "rules are missing, and other members are there"}},
+		},
+		{name: "nothing at all", text: `{}`},
 		{name: "rules a number", text: `{"version":1,"rules":3}`, problems: damaged("rules: not a list")},
 		{name: "rules null", text: `{"version":1,"rules":null}`, problems: damaged("rules: not a list")},
 		{name: "rules twice", text: `{"rules":[],"rules":[]}`, problems: damaged(`the name "rules" occurs twice`)},

@@ -51,46 +51,48 @@ func (p *Prompts) leave(key promptKey) {
 	delete(p.open, key)
 }
 
-// Ask puts one question to an approver and returns an answer in any case: a
-// failure is a denial (see [Denied]), and so is the end of the timeout, with
-// kind [TimedOut]. A timeout of zero waits for ever, a negative one has passed
-// already. Only when ctx itself ends is there an error, its cause.
-func Ask(ctx context.Context, a Approver, req Request, timeout time.Duration) (Decision, error) {
-	asking, cancel := withTimeout(ctx, timeout)
-	defer cancel()
-	return ask(ctx, asking, a, req, timeout)
+// answer is what became of a question.
+type answer struct {
+	Decision
+	why Reason
 }
 
-// ask is Ask under a timeout that is running already: asking is ctx with it.
-func ask(ctx, asking context.Context, a Approver, req Request, timeout time.Duration) (Decision, error) {
+// ask puts one question to an approver and returns an answer in any case: a
+// failure is a denial (see [Denied]), and so is the end of the timeout, with
+// kind [TimedOut]. asking is ctx with the timeout, which is running already.
+// Only when ctx itself ends is there an error, its cause.
+func ask(ctx, asking context.Context, a Approver, req Request, timeout time.Duration) (answer, error) {
 	if asking.Err() == nil {
 		d, err := a.Ask(asking, req)
 		if asking.Err() == nil {
-			return answer(d, err), nil
+			return answerOf(d, err), nil
 		}
 	}
 	return unanswered(ctx, timeout)
 }
 
-// unanswered is the decision about a question whose time is up, and an error
-// if that is because the turn has ended.
-func unanswered(ctx context.Context, timeout time.Duration) (Decision, error) {
+// unanswered is the answer to a question whose time is up, and an error if that
+// is because the turn has ended.
+func unanswered(ctx context.Context, timeout time.Duration) (answer, error) {
 	if ctx.Err() != nil {
-		return Decision{Kind: DenyOnce}, fmt.Errorf("ask for approval: %w", context.Cause(ctx))
+		return answer{Decision{Kind: DenyOnce}, ReasonCancelled}, fmt.Errorf("ask for approval: %w", context.Cause(ctx))
 	}
 	seconds := strconv.FormatFloat(timeout.Seconds(), 'g', -1, 64)
-	return Decision{Kind: TimedOut, Reason: "approval request timed out after " + seconds + "s"}, nil
+	return answer{Decision{Kind: TimedOut, Reason: "approval request timed out after " + seconds + "s"}, ReasonTimedOut}, nil
 }
 
-// answer turns what an approver returned in time into a decision.
-func answer(d Decision, err error) Decision {
-	switch {
-	case err != nil:
-		return Denied(err)
-	case !d.Kind.answers():
-		return Denied(&ReplyError{Given: d.Kind.String()})
+// answerOf judges what an approver returned in time.
+func answerOf(d Decision, err error) answer {
+	if err == nil && !d.Kind.answers() {
+		err = &ReplyError{Given: d.Kind.String()}
 	}
-	return d
+	if err == nil {
+		return answer{d, ReasonAnswered}
+	}
+	if _, invalid := errors.AsType[*ReplyError](err); invalid {
+		return answer{Denied(err), ReasonInvalid}
+	}
+	return answer{Denied(err), ReasonFailed}
 }
 
 func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
@@ -115,8 +117,8 @@ func (g *Gate) Resolve(ctx context.Context, req Request) (Resolution, error) {
 		}
 		req.SuggestedPrefix, req.Fingerprint = v.SuggestedPrefix, v.Fingerprint
 		if asking.Err() != nil { // while an equal question was open
-			d, err := unanswered(ctx, g.opts.Timeout)
-			res := g.answered(req, d)
+			a, err := unanswered(ctx, g.opts.Timeout)
+			res := answered(req, a)
 			res.Wait = g.opts.Now().Sub(start)
 			return g.end(req, res, err)
 		}
@@ -135,8 +137,8 @@ func (g *Gate) Resolve(ctx context.Context, req Request) (Resolution, error) {
 // lead asks while this call holds the open question for its key.
 func (g *Gate) lead(ctx, asking context.Context, req Request, key promptKey, start time.Time) (Resolution, error) {
 	defer g.prompts.leave(key)
-	d, err := ask(ctx, asking, g.opts.Host, req, g.opts.Timeout)
-	res := g.answered(req, d)
+	a, err := ask(ctx, asking, g.opts.Host, req, g.opts.Timeout)
+	res := answered(req, a)
 	res.Asked, res.Wait = true, g.opts.Now().Sub(start)
 	if err != nil {
 		return g.end(req, res, err)
@@ -147,38 +149,35 @@ func (g *Gate) lead(ctx, asking context.Context, req Request, key promptKey, sta
 		res.Stored.Reason = "a denial was stored while the question was open"
 		return g.finish(req, res), nil
 	}
-	res.Stored = g.Record(ctx, req, d)
+	res.Stored = g.Record(ctx, req, a.Decision)
 	return g.finish(req, res), nil
 }
 
 // end finishes a call whose turn has ended, if err says so.
 func (g *Gate) end(req Request, res Resolution, err error) (Resolution, error) {
 	if err != nil {
-		res.Reason, res.Message = ReasonCancelled, err.Error()
+		res.Message = err.Error()
 	}
 	return g.finish(req, res), err
 }
 
 // answered turns an answer into a resolution.
-func (g *Gate) answered(req Request, d Decision) Resolution {
+func answered(req Request, a answer) Resolution {
 	v := Verdict{
-		Outcome: OutcomeDeny, Kind: d.Kind, Reason: ReasonAnswered, Message: d.Reason,
+		Outcome: OutcomeDeny, Kind: a.Kind, Reason: a.why, Message: a.Reason,
 		SuggestedPrefix: req.SuggestedPrefix, Fingerprint: req.Fingerprint,
 	}
-	switch {
-	case d.Kind.Allows():
+	if a.Kind.Allows() {
 		v.Outcome = OutcomeAllow
-	case d.Kind == TimedOut:
-		v.Reason = ReasonTimedOut
 	}
 	switch {
 	case v.Outcome == OutcomeAllow || v.Message != "":
-	case d.Kind == Abort:
+	case a.Kind == Abort:
 		v.Message = fmt.Sprintf("tool call '%s' aborted by approval", req.Tool)
 	default:
 		v.Message = "denied by approval policy"
 	}
-	return Resolution{Verdict: v, Decision: d, Stored: Stored{Scope: ScopeOnce, Where: WhereNowhere}}
+	return Resolution{Verdict: v, Decision: a.Decision, Stored: Stored{Scope: ScopeOnce, Where: WhereNowhere}}
 }
 
 // finish logs the decision, without arguments: they may hold secrets.

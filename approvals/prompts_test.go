@@ -242,44 +242,58 @@ func TestCancelOfTheAskerLeavesTheQuestionToOthers(t *testing.T) {
 	})
 }
 
-func TestAskHelper(t *testing.T) {
+// What counts as an answer, and under which reason a result names it.
+func TestAnswers(t *testing.T) {
 	late := approverFunc(func(ctx context.Context) (approvals.Decision, error) {
 		<-ctx.Done()
 		return approvals.Decision{Kind: approvals.AllowAlways}, nil // too late to count
 	})
+	yes := &host{decision: approvals.Decision{Kind: approvals.AllowOnce}}
 	for _, tt := range []struct {
 		name    string
 		a       approvals.Approver
 		timeout time.Duration
 		want    approvals.Decision
+		reason  approvals.Reason
 	}{
-		{"answer", &host{decision: approvals.Decision{Kind: approvals.AllowOnce}}, 0, approvals.Decision{Kind: approvals.AllowOnce}},
-		{"answer after the timeout", late, time.Second, approvals.Decision{Kind: approvals.TimedOut, Reason: "approval request timed out after 1s"}},
-		{"timeout in parts of a second", late, 1500 * time.Millisecond, approvals.Decision{Kind: approvals.TimedOut, Reason: "approval request timed out after 1.5s"}},
-		{"negative timeout", &host{decision: approvals.Decision{Kind: approvals.AllowOnce}}, -time.Second, approvals.Decision{Kind: approvals.TimedOut, Reason: "approval request timed out after -1s"}},
-		{"host error", &host{err: errors.New("method not found")}, 0, approvals.Decision{Kind: approvals.DenyOnce, Reason: "host approval unavailable: method not found"}},
+		{"answer", yes, 0, approvals.Decision{Kind: approvals.AllowOnce}, approvals.ReasonAnswered},
+		{"refusal", &host{decision: approvals.Decision{Kind: approvals.DenyOnce, Reason: "no"}}, 0, approvals.Decision{Kind: approvals.DenyOnce, Reason: "no"}, approvals.ReasonAnswered},
+		{"answer after the timeout", late, time.Second, approvals.Decision{Kind: approvals.TimedOut, Reason: "approval request timed out after 1s"}, approvals.ReasonTimedOut},
+		{"timeout in parts of a second", late, 1500 * time.Millisecond, approvals.Decision{Kind: approvals.TimedOut, Reason: "approval request timed out after 1.5s"}, approvals.ReasonTimedOut},
+		{"negative timeout", yes, -time.Second, approvals.Decision{Kind: approvals.TimedOut, Reason: "approval request timed out after -1s"}, approvals.ReasonTimedOut},
+		{"host error", &host{err: errors.New("method not found")}, 0, approvals.Decision{Kind: approvals.DenyOnce, Reason: "host approval unavailable: method not found"}, approvals.ReasonFailed},
 		{
 			"invalid reply", &host{err: &approvals.ReplyError{Given: "sure"}}, 0,
 			approvals.Decision{Kind: approvals.DenyOnce, Reason: "host returned an invalid approval decision: sure"},
+			approvals.ReasonInvalid,
 		},
 		{
 			"timed_out from the host", &host{decision: approvals.Decision{Kind: approvals.TimedOut}}, 0,
 			approvals.Decision{Kind: approvals.DenyOnce, Reason: "host returned an invalid approval decision: timed_out"},
+			approvals.ReasonInvalid,
 		},
-		{"no decision", &host{}, 0, approvals.Decision{Kind: approvals.DenyOnce, Reason: "host returned an invalid approval decision: none"}},
+		{
+			"no decision", &host{}, 0,
+			approvals.Decision{Kind: approvals.DenyOnce, Reason: "host returned an invalid approval decision: none"},
+			approvals.ReasonInvalid,
+		},
 		{
 			"decision outside the algebra", &host{decision: approvals.Decision{Kind: 77}}, 0,
 			approvals.Decision{Kind: approvals.DenyOnce, Reason: "host returned an invalid approval decision: kind(77)"},
+			approvals.ReasonInvalid,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				got, err := approvals.Ask(t.Context(), tt.a, approvals.Request{Tool: "edit"}, tt.timeout)
+				res, err := approvals.NewGate(promptOptions(tt.a, tt.timeout)).Resolve(t.Context(), approvals.Request{Tool: "edit"})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(tt.want, got); diff != "" {
-					t.Errorf("Ask (-want +got):\n%s", diff)
+				if diff := cmp.Diff(tt.want, res.Decision); diff != "" {
+					t.Errorf("decision (-want +got):\n%s", diff)
+				}
+				if res.Reason != tt.reason || res.Kind != tt.want.Kind || res.Allowed() != tt.want.Kind.Allows() {
+					t.Errorf("%+v, want reason %s", res.Verdict, tt.reason)
 				}
 			})
 		})
@@ -293,13 +307,14 @@ func (f approverFunc) Ask(ctx context.Context, _ approvals.Request) (approvals.D
 	return f(ctx)
 }
 
-func TestAskPassesTheEndOfTheTurnOn(t *testing.T) {
+func TestTheEndOfTheTurnIsPassedOn(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("turn ended")
 	cancel(gone)
-	d, err := approvals.Ask(ctx, &host{decision: approvals.Decision{Kind: approvals.AllowOnce}}, approvals.Request{}, 0)
-	if !errors.Is(err, gone) || d.Kind.Allows() {
-		t.Errorf("Ask = %+v, %v; want a denial and %v", d, err, gone)
+	yes := &host{decision: approvals.Decision{Kind: approvals.AllowOnce}}
+	res, err := approvals.NewGate(promptOptions(yes, 0)).Resolve(ctx, approvals.Request{Tool: "edit"})
+	if !errors.Is(err, gone) || res.Allowed() || res.Reason != approvals.ReasonCancelled || len(yes.asked) > 0 {
+		t.Errorf("%+v, %v; want a denial and %v", res, err, gone)
 	}
 }
 

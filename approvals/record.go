@@ -36,7 +36,7 @@ func (g *Gate) Record(ctx context.Context, req Request, d Decision) Stored {
 		k.keepRule(ctx, Rule{k.req.Tool, kind.effect(), k.req.SuggestedPrefix}, kind.durable())
 	}
 	if k.stored.Scope != ScopeOnce && d.Kind.Allows() {
-		k.say(g.damage())
+		k.say(g.facts(k.req).suspendedByFiles())
 	}
 	return k.stored
 }
@@ -213,6 +213,8 @@ func cause(err error) string {
 	switch {
 	case errors.Is(err, ErrDenialKept):
 		return ErrDenialKept.Error()
+	case errors.Is(err, ErrUnreadableKept):
+		return ErrUnreadableKept.Error()
 	case errors.Is(err, context.DeadlineExceeded):
 		return "another process holds the lock"
 	case errors.As(err, &path):
@@ -221,17 +223,4 @@ func cause(err error) string {
 		return link.Err.Error()
 	}
 	return "the write failed"
-}
-
-// damage says why what was just kept has no effect yet.
-func (g *Gate) damage() string {
-	if g.store != nil {
-		if why := g.store.file.load().suspends(); why != "" {
-			return why
-		}
-	}
-	if g.policy != nil {
-		return g.policy.file.load().suspends()
-	}
-	return ""
 }

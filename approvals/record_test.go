@@ -350,6 +350,48 @@ func TestStoredWhileSuspendedSaysSo(t *testing.T) {
 	}
 }
 
+// A file that is whole can still keep an answer from having an effect.
+func TestStoredBesideWhatCannotBeReadSaysSo(t *testing.T) {
+	for _, tt := range []struct {
+		name, store, policy string
+		req                 approvals.Request
+		want                approvals.Stored
+	}{
+		{
+			"a rule of the tool", `{}`, rules(`{"tool":"bash","decision":"later"}`), shell("git status"),
+			approvals.Stored{Scope: approvals.ScopePrefix, Where: approvals.WherePolicy, Reason: "a policy rule cannot be read"},
+		},
+		{
+			"a rule of another tool", `{}`, rules(`{"tool":"edit","decision":"later"}`), shell("git status"),
+			approvals.Stored{Scope: approvals.ScopePrefix, Where: approvals.WherePolicy},
+		},
+		{
+			"another version", `{}`, `{"version":2,"rules":[]}`, shell("git status"),
+			approvals.Stored{Scope: approvals.ScopePrefix, Where: approvals.WherePolicy, Reason: "a policy rule cannot be read"},
+		},
+		{
+			"the entry itself", `{"edit":"later"}`, rules(),
+			approvals.Request{Tool: "edit"},
+			approvals.Stored{Scope: approvals.ScopeOnce, Where: approvals.WhereNowhere, Reason: "not stored: the stored entry cannot be read; revoke it first"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFixture(t)
+			write(t, f.store, tt.store)
+			write(t, f.policy, tt.policy)
+			f.says(approvals.AllowAlways)
+			res, err := f.gate().Resolve(t.Context(), tt.req)
+			if err != nil || !res.Allowed() {
+				t.Fatalf("%+v, %v", res.Verdict, err)
+			}
+			res.Stored.Rule = nil
+			if diff := cmp.Diff(tt.want, res.Stored); diff != "" {
+				t.Errorf("stored (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // Another process that holds the lock for good delays an answer for five
 // seconds, and then counts as a write that failed.
 func TestLockedFile(t *testing.T) {

@@ -89,17 +89,8 @@ type Approver interface {
 	Ask(ctx context.Context, req Request) (Decision, error)
 }
 
-// AutoApprover is the approver of a run without a person: reads and safe
-// writes run once, anything else is denied.
-type AutoApprover struct{}
-
-var _ Approver = AutoApprover{}
-
-// Ask decides by the mode of the request; it never fails.
-func (AutoApprover) Ask(_ context.Context, req Request) (Decision, error) {
-	return autoDecision(req.Mode), nil
-}
-
+// autoDecision is the answer of a run without a person: reads and safe writes
+// run once, anything else is denied.
 func autoDecision(m Mode) Decision {
 	if m == ModeRead || m == ModeSafeWrite {
 		return Decision{Kind: AllowOnce}

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Rule allows or denies the calls of one tool, or those of them whose command
@@ -41,7 +44,23 @@ func parseRule(raw json.RawMessage) (Rule, error) {
 	if r.CommandPrefix, err = prefixOf(m["commandPrefix"]); err != nil {
 		return r, err
 	}
-	return r, nil
+	return r, r.known(m)
+}
+
+// known refuses an allow with a member we do not know: it may be a condition,
+// or the prefix under a misspelled name. A denial holds all the same.
+func (r Rule) known(m map[string]json.RawMessage) error {
+	if r.Effect != EffectAllow {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		switch name {
+		case "tool", "decision", "commandPrefix":
+		default:
+			return fmt.Errorf("an allow with an unknown member %q", clip(name))
+		}
+	}
+	return nil
 }
 
 // MarshalJSON writes the rule as the policy file holds it.
@@ -63,11 +82,27 @@ func (r Rule) Equal(o Rule) bool {
 	return r.Tool == o.Tool && r.Effect == o.Effect && slices.Equal(r.CommandPrefix, o.CommandPrefix)
 }
 
+// prefixText shows a prefix to a person. Words come from a model: those that
+// could be taken for others, or that move a cursor, are quoted.
 func prefixText(prefix []string) string {
 	if len(prefix) == 0 {
 		return "*"
 	}
-	return strings.Join(prefix, " ")
+	shown := make([]string, len(prefix))
+	for i, word := range prefix {
+		shown[i] = Visible(word)
+	}
+	return strings.Join(shown, " ")
+}
+
+// Visible returns text as it may be shown on a terminal: as it is if it is one
+// plain word, else quoted with its control and invisible characters escaped.
+func Visible(word string) string {
+	odd := func(r rune) bool { return r == ' ' || r == '"' || r == utf8.RuneError || !strconv.IsPrint(r) }
+	if word == "" || strings.ContainsFunc(word, odd) {
+		return strconv.Quote(word)
+	}
+	return word
 }
 
 // applies reports whether the rule covers a call. command is empty when the

@@ -1,14 +1,16 @@
 package approvals
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 )
+
+// ErrUnreadableKept is returned when an allow is to be stored in place of an
+// entry that cannot be read and may have been a denial.
+var ErrUnreadableKept = errors.New("the stored entry cannot be read; revoke it first")
 
 // ErrDenialKept is returned when an allow is to be stored where a denial is
 // already kept. A denial ends only when somebody revokes it.
@@ -24,10 +26,7 @@ type Store struct {
 // OpenStore names the file; it is read when it is needed. now stamps the names
 // of damaged files; nil means the wall clock.
 func OpenStore(path string, now func() time.Time) *Store {
-	if now == nil {
-		now = time.Now
-	}
-	return &Store{file: jsonFile[storeState]{path: path, now: now, parse: parseStore}}
+	return &Store{file: newJSONFile(path, now, parseStore)}
 }
 
 // StoredAnswer is one usable entry of a [Store].
@@ -42,6 +41,8 @@ type storeState struct {
 	answers  []StoredAnswer
 	problems []Problem
 }
+
+func (s storeState) unusable() []Problem { return s.problems }
 
 // parseStore reads the file. Values that are not one of the two durable kinds
 // are problems of their category, not of the file.
@@ -85,55 +86,30 @@ func (s storeState) lookup(category string) (effect Effect, found bool) {
 // set returns the file with the category's entries replaced by one; an empty
 // kind removes them.
 func (s storeState) set(category, kind string) ([]byte, error) {
-	var b bytes.Buffer
-	put := func(name string, value []byte) error {
-		key, err := marshal(name)
-		if err != nil {
-			return err
-		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(value)
-		return nil
-	}
-	placed := kind == ""
 	value, err := marshal(kind)
 	if err != nil {
 		return nil, err
 	}
+	placed := kind == ""
+	var list []member
 	for _, m := range s.entries {
-		v := []byte(m.value)
 		if m.name == category {
 			if placed {
 				continue
 			}
-			v, placed = value, true
+			m.value, placed = value, true
 		}
-		if err := put(m.name, v); err != nil {
-			return nil, err
-		}
+		list = append(list, m)
 	}
 	if !placed {
-		if err := put(category, value); err != nil {
-			return nil, err
-		}
+		list = append(list, member{category, value})
 	}
-	return indent("{"+b.String()+"}", " ")
+	return encodeObject(list, " ")
 }
 
-func indent(compact, by string) ([]byte, error) {
-	var b bytes.Buffer
-	if err := json.Indent(&b, []byte(compact), "", by); err != nil {
-		return nil, fmt.Errorf("encode approvals: %w", err)
-	}
-	return b.Bytes(), nil
-}
-
-// Set keeps an answer for a category. An allow does not replace a denial or an
-// entry that cannot be read: it fails with [ErrDenialKept].
+// Set keeps an answer for a category. An allow replaces neither a denial nor an
+// entry that cannot be read: it fails with [ErrDenialKept] or
+// [ErrUnreadableKept].
 func (s *Store) Set(ctx context.Context, category string, effect Effect) error {
 	return s.file.update(ctx, func(state storeState) ([]byte, error) {
 		if effect == EffectDeny {
@@ -142,10 +118,8 @@ func (s *Store) Set(ctx context.Context, category string, effect Effect) error {
 		if was, found := state.lookup(category); found && was == EffectDeny {
 			return nil, ErrDenialKept
 		}
-		for _, p := range state.problems {
-			if p.Tool == category {
-				return nil, fmt.Errorf("entry %d: %s", p.Index, p.Text)
-			}
+		if slices.ContainsFunc(state.problems, func(p Problem) bool { return p.Tool == category }) {
+			return nil, ErrUnreadableKept
 		}
 		return state.set(category, AllowAlways.String())
 	})
@@ -180,26 +154,8 @@ func (s *Store) Missing() bool { return !s.file.load().exists }
 
 // Check returns everything about the file that cannot be used or that waits
 // for a person.
-func (s *Store) Check() []Problem {
-	state := s.file.load()
-	return append(fileProblems(state), state.value.problems...)
-}
+func (s *Store) Check() []Problem { return s.file.load().problems() }
 
 // Accept ends the suspension of automatic allows that a damaged store caused.
 // It returns the names under which the damaged files are kept.
 func (s *Store) Accept(ctx context.Context) ([]string, error) { return s.file.accept(ctx) }
-
-// fileProblems lists the problems of a file as a whole.
-func fileProblems[T any](s snapshot[T]) []Problem {
-	var list []Problem
-	if s.damage != nil {
-		list = append(list, Problem{Index: -1, Text: "damaged: " + s.damage.Error()})
-	}
-	if s.blind != nil {
-		list = append(list, Problem{Index: -1, Text: s.blind.Error()})
-	}
-	for _, name := range s.aside {
-		list = append(list, Problem{Index: -1, Text: "set aside as damaged: " + name})
-	}
-	return list
-}

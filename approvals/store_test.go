@@ -68,6 +68,30 @@ func damaged(why string) []approvals.Problem {
 	return []approvals.Problem{{Index: -1, Text: "damaged: " + why}}
 }
 
+// A link whose file is gone stands for denials that cannot be read. What is
+// written beside it loses neither the link nor its meaning.
+func TestLinkToNothingIsDamaged(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "approvals.json")
+	if err := os.Symlink(filepath.Join(dir, "gone"), path); err != nil {
+		t.Skip("this file system has no symbolic links:", err)
+	}
+	s := approvals.OpenStore(path, at)
+	if diff := cmp.Diff(damaged("read approvals "+path+": a link to nothing"), s.Check()); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	if err := s.Set(t.Context(), "edit", allow); err != nil {
+		t.Fatal(err)
+	}
+	aside := path + ".corrupt-20260304T050607Z"
+	if to, err := os.Readlink(aside); err != nil || to != filepath.Join(dir, "gone") {
+		t.Errorf("set aside: %q, %v; want the link", to, err)
+	}
+	if diff := cmp.Diff([]approvals.Problem{{Index: -1, Text: "set aside as damaged: " + aside}}, s.Check()); diff != "" {
+		t.Errorf("problems after a write (-want +got):\n%s", diff)
+	}
+}
+
 func TestStoreOfOtherTypesOfFileIsDamaged(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "d"), 0o700); err != nil {

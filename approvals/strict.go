@@ -66,6 +66,26 @@ func fields(raw []byte) (map[string]json.RawMessage, error) {
 	return m, nil
 }
 
+// encodeObject writes members as one indented object.
+func encodeObject(list []member, by string) ([]byte, error) {
+	compact := []byte("{")
+	for i, m := range list {
+		key, err := marshal(m.name)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			compact = append(compact, ',')
+		}
+		compact = append(append(append(compact, key...), ':'), m.value...)
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, append(compact, '}'), "", by); err != nil {
+		return nil, fmt.Errorf("encode approvals: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
 // stringOf reads a JSON string and nothing else; null is not a string.
 func stringOf(raw json.RawMessage) (string, bool) {
 	if len(raw) == 0 || raw[0] != '"' {

@@ -43,7 +43,8 @@ const (
 	ReasonOff        Reason = "approvals_off"
 	ReasonAsk        Reason = "ask"
 	ReasonAnswered   Reason = "answered"
-	ReasonInvalid    Reason = "invalid_answer"
+	ReasonInvalid    Reason = "invalid_answer"   // the host's answer was none
+	ReasonFailed     Reason = "host_unavailable" // the host could not be asked
 	ReasonTimedOut   Reason = "timed_out"
 	ReasonCancelled  Reason = "cancelled"
 )

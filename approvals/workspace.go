@@ -13,18 +13,18 @@ import (
 // workspaceAllows says that a call stays inside the workspace, and why. Any
 // doubt is an answer of no: the only cost is a question.
 //
-// A command is judged by its confinement, not by its text: a backend must wrap
-// this very call and enforce everything, and the command must start inside.
-// The tools that take paths run in the host, unconfined; for them every path
-// must lead to a place inside.
+// A backend must have been selected for this very call and enforce everything.
+// A command is then judged by its confinement, not by its text, and must start
+// inside. The tools that take paths run in the host, unconfined; for them every
+// path must lead to a place inside, and the confinement keeps the commands of
+// the turn from preparing a way out.
 func workspaceAllows(req Request, command string) (string, bool) {
 	p := req.Posture
-	if p == nil || len(p.Roots) == 0 {
+	if p == nil || len(p.Roots) == 0 || !p.Full || p.Backend == "" || p.Backend == "none" {
 		return "", false
 	}
 	if req.Shell {
-		confined := p.Full && p.Backend != "" && p.Backend != "none"
-		if !confined || mentionsSecret(command) || !p.startsInside(req) {
+		if mentionsSecret(command) || !p.startsInside(req) {
 			return "", false
 		}
 		return "command stays inside the workspace sandbox", true
