@@ -74,7 +74,7 @@ func (r Rule) MarshalJSON() ([]byte, error) {
 
 // String returns the rule as results and listings show it.
 func (r Rule) String() string {
-	return fmt.Sprintf("%s %s → %s", r.Tool, prefixText(r.CommandPrefix), r.Effect)
+	return fmt.Sprintf("%s %s → %s", Visible(r.Tool), prefixText(r.CommandPrefix), r.Effect)
 }
 
 // Equal reports whether two rules say the same.

@@ -116,7 +116,7 @@ func (r *approvalsRun) list() int {
 		r.printf("store %s%s\n", r.storePath, missing(r.store.Missing()))
 		table := tabwriter.NewWriter(r.env.stdout, 0, 0, 2, ' ', 0)
 		for _, a := range r.store.List() {
-			_, _ = fmt.Fprintf(table, "  %s\t%s_always\n", a.Category, a.Effect)
+			_, _ = fmt.Fprintf(table, "  %s\t%s_always\n", approvals.Visible(a.Category), a.Effect)
 		}
 		_ = table.Flush()
 	}
@@ -147,7 +147,7 @@ func (r *approvalsRun) problems() []string {
 				line += fmt.Sprintf("%s %d ", part, p.Index)
 			}
 			if p.Tool != "" {
-				line += fmt.Sprintf("(%s) ", p.Tool)
+				line += fmt.Sprintf("(%s) ", approvals.Visible(p.Tool))
 			}
 			lines = append(lines, line+p.Text)
 		}
@@ -209,7 +209,7 @@ func (r *approvalsRun) revoke() int {
 	if !found {
 		return r.fail("store %s holds nothing for category %q", r.storePath, r.category)
 	}
-	r.printf("revoked category %s\n", r.category)
+	r.printf("revoked category %s\n", approvals.Visible(r.category))
 	return exitOK
 }
 

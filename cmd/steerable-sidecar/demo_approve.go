@@ -53,8 +53,11 @@ func (h *demoHost) ask(q *demoQuestionFrame) approvals.Kind {
 	if len(q.Sandbox) > 0 {
 		details = append(details, "sandbox "+sandboxMarker(q.Sandbox))
 	}
-	if len(q.SuggestedPrefix) > 0 {
-		details = append(details, "always means commands that begin with \""+strings.Join(q.SuggestedPrefix, " ")+"\"")
+	switch {
+	case len(q.SuggestedPrefix) > 0:
+		details = append(details, fmt.Sprintf("always and session mean commands that begin with %q", strings.Join(q.SuggestedPrefix, " ")))
+	case q.Severity != "": // a command
+		details = append(details, "always and session count once: no prefix stands for this command")
 	}
 	v.printf("    %s\n    ", v.paint(sgrDim, strings.Join(details, ", ")))
 	answers := demoAnswers()

@@ -35,6 +35,7 @@ type safetyRun struct {
 	classifier *safety.Classifier
 	platform   safety.Platform
 	rules      string
+	disable    string
 	explain    bool
 	jsonl      bool
 	commands   []string
@@ -47,16 +48,16 @@ func runSafety(env environment, args []string) int {
 		return usage(env, "safety: the subcommands are classify and rules; safety --help explains them")
 	}
 	r, err := parseSafety(env, args)
-	var bad *safety.PatternError
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		_, _ = io.WriteString(env.stdout, safetyUsage)
 		return exitOK
-	case errors.As(err, &bad):
-		_, _ = fmt.Fprintf(env.stderr, "steerable-sidecar safety: %v\n", err)
-		return exitConfig
 	case err != nil:
 		return usage(env, "safety %s: %s", args[0], err)
+	}
+	if err := r.configure(); err != nil {
+		_, _ = fmt.Fprintf(env.stderr, "steerable-sidecar safety: %v\n", err)
+		return exitConfig
 	}
 	switch {
 	case args[0] == "rules":
@@ -81,7 +82,7 @@ func parseSafety(env environment, args []string) (*safetyRun, error) {
 	name := set.String("set", string(safety.SetDefault), "")
 	platform := set.String("platform", "", "")
 	set.StringVar(&r.rules, "rules", "", "")
-	disable := set.String("disable", "", "")
+	set.StringVar(&r.disable, "disable", "", "")
 	set.BoolVar(&r.explain, "explain", false, "")
 	set.BoolVar(&r.jsonl, "jsonl", false, "")
 	if err := set.Parse(args[1:]); err != nil {
@@ -98,16 +99,17 @@ func parseSafety(env environment, args []string) (*safetyRun, error) {
 	if r.classifier, err = safety.New(safety.Set(*name)); err != nil {
 		return nil, fmt.Errorf("--set: %w", err)
 	}
-	if *disable != "" {
-		if r.classifier, err = r.classifier.Without(strings.Split(*disable, ",")...); err != nil {
-			return nil, fmt.Errorf("--disable: %w", err)
-		}
-	}
-	return r, r.addRules()
+	return r, nil
 }
 
-// addRules adds the rules of a file. One that cannot be used refuses them all.
-func (r *safetyRun) addRules() error {
+// configure switches rules off and adds those of a file. A file or a rule that
+// cannot be used refuses them all, as it does for --safety-rules.
+func (r *safetyRun) configure() (err error) {
+	if r.disable != "" {
+		if r.classifier, err = r.classifier.Without(strings.Split(r.disable, ",")...); err != nil {
+			return fmt.Errorf("--disable: %w", err)
+		}
+	}
 	if r.rules == "" {
 		return nil
 	}

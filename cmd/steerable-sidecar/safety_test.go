@@ -85,8 +85,8 @@ func TestSafetyCommand(t *testing.T) {
 		{name: "unknown set", args: []string{"classify", "--set", "mine", "ls"}, code: exitUsage, stderr: `--set: safety rule set "mine"`},
 		{name: "unknown rule to disable", args: []string{"classify", "--disable", "rmm", "ls"}, code: exitConfig, stderr: `--disable: safety rule "rmm"`},
 		{name: "rule beyond RE2", args: []string{"classify", "--rules", look, "ls"}, code: exitConfig, stderr: `safety rule "no-prod": pattern: unsupported regular expression: "(?=" at offset 1`},
-		{name: "rules that are not JSON", args: []string{"classify", "--rules", broken, "ls"}, code: exitUsage, stderr: "read safety rules"},
-		{name: "rules that are not there", args: []string{"classify", "--rules", filepath.Join(dir, "none"), "ls"}, code: exitUsage, stderr: "no such file"},
+		{name: "rules that are not JSON", args: []string{"classify", "--rules", broken, "ls"}, code: exitConfig, stderr: "read safety rules"},
+		{name: "rules that are not there", args: []string{"classify", "--rules", filepath.Join(dir, "none"), "ls"}, code: exitConfig, stderr: "no such file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, stdout, stderr := runSafetyIn(tt.stdin, append([]string{"safety"}, tt.args...)...)
