@@ -65,7 +65,7 @@ func (e *ApprovalExecutor) Execute(ctx context.Context, call *Call) (*protocol.T
 		return e.denied(call, &req, &res, marker)
 	}
 	if err := res.Fingerprint.Verify(call.Arguments); err != nil {
-		return fail(ErrorApprovalDenied, "Tool call '%s' was not run: %s.", call.Name, err), nil
+		return refused(ErrorApprovalDenied, "Tool call '%s' was not run: %s.", call.Name, err), nil
 	}
 	result, err := e.next.Execute(ctx, call)
 	if result != nil && marker != nil {
@@ -149,7 +149,7 @@ func (e *ApprovalExecutor) denied(call *Call, req *approvals.Request, res *appro
 		reason = cmp.Or(res.Decision.Reason, fmt.Sprintf("tool call '%s' aborted by approval", call.Name))
 		return nil, &AbortError{Reason: reason, Result: &protocol.ToolResult{Error: reason}}
 	}
-	result := &protocol.ToolResult{Error: ErrorApprovalDenied, NeedsFollowup: true}
+	result := &protocol.ToolResult{Error: ErrorApprovalDenied, NeedsFollowup: true, Refused: true}
 	data := struct {
 		Approval string `json:"approval"`
 		Category string `json:"category"`

@@ -116,14 +116,23 @@ func (c *Confiner) checkReach(call *Call, d *Confinement) {
 	}
 }
 
-// shortfall compares a report with what the request requires; empty if it is
-// enough. The words are the reference's.
+// shortfall is why a call may not run with what a report says; empty if it is
+// enough.
 func shortfall(o *ConfineOptions, tool string, report sandbox.Report) string {
+	if what := lacking(o, report); what != "" {
+		return "Refused to run '" + tool + "': " + what + "."
+	}
+	return ""
+}
+
+// lacking compares a report with what the request requires; empty if it is
+// enough. The words are the reference's.
+func lacking(o *ConfineOptions, report sandbox.Report) string {
 	if o.RequireFull && report.Enforcement != policy.Full {
-		return "Refused to run '" + tool + "': this deployment requires full sandbox enforcement, got '" + report.Enforcement.String() + "'."
+		return "this deployment requires full sandbox enforcement, got '" + report.Enforcement.String() + "'"
 	}
 	if o.RequireBackend && report.Enforcement == policy.None {
-		return "Refused to run '" + tool + "': this deployment requires a sandbox backend, got 'none'."
+		return "this deployment requires a sandbox backend, got 'none'"
 	}
 	return ""
 }

@@ -102,7 +102,7 @@ func (g *governed) Execute(ctx context.Context, call *Call) (*protocol.ToolResul
 		}
 	}
 	if !out.Envelope().Covers(call.Arguments) {
-		return fail(ErrorAuthzDenied, "Tool call '%s' was not run: its arguments changed after they were looked at.", call.Name), nil
+		return refused(ErrorAuthzDenied, "Tool call '%s' was not run: its arguments changed after they were looked at.", call.Name), nil
 	}
 	result, err := g.next.Execute(ctx, call)
 	result = a.after(ctx, out, result, err)
@@ -171,7 +171,7 @@ func (a *Authorization) denied(call *Call, out govern.Outcome, marker *authzMark
 	for i, r := range marker.Reasons {
 		reasons[i] = string(r)
 	}
-	result := fail(ErrorAuthzDenied, "Tool call '%s' was denied by authorization: %s.", call.Name, strings.Join(reasons, ", "))
+	result := refused(ErrorAuthzDenied, "Tool call '%s' was denied by authorization: %s.", call.Name, strings.Join(reasons, ", "))
 	if _, hit := out.Redacted(); hit {
 		result.Message = "What may not leave has been masked in data.authz.redacted; retry with that."
 	}
@@ -190,7 +190,7 @@ func (a *Authorization) after(ctx context.Context, out govern.Outcome, result *p
 		if _, abort := asAbort(err); abort {
 			word = "refused"
 		}
-	case Refused(result.Error):
+	case result.Refused:
 		word = "refused"
 	default:
 		if !result.Success {
@@ -238,9 +238,11 @@ func (a *Authorization) account(out govern.Outcome, result *protocol.ToolResult,
 	return withheld
 }
 
-// Refused reports whether an error code says that a layer refused a call, so
-// that it was not run.
-func Refused(code string) bool {
+// RefusalCode reports whether an error code is one of those that a layer gives
+// a call that it refuses. It is for those who have nothing but the code: a host
+// can write one too, and a call that ran may have been found wanting after. See
+// [protocol.ToolResult.Refused] for what happened.
+func RefusalCode(code string) bool {
 	switch code {
 	case ErrorApprovalDenied, ErrorPolicyDenied, ErrorSandboxUnavailable, ErrorAuthzDenied:
 		return true

@@ -150,8 +150,10 @@ func (e *HostSpawnExecutor) result(call *Call, raw json.RawMessage) *protocol.To
 	if reply.Error != nil {
 		result.Error = *reply.Error
 	}
-	if message := shortfall(e.opts, call.Name, report); message != "" {
-		result.Success, result.Error, result.Message = false, ErrorSandboxUnavailable, message+" The host ran the command all the same."
+	if what := lacking(e.opts, report); what != "" {
+		// It ran, so this is no refusal; nobody may take its work for granted.
+		result.Success, result.Error = false, ErrorSandboxUnavailable
+		result.Message = fmt.Sprintf("The host ran '%s', but %s.", call.Name, what)
 	}
 	markSandbox(result, report)
 	return result

@@ -37,6 +37,13 @@ func fail(code, format string, args ...any) *protocol.ToolResult {
 	return failWith(code, refusal{Message: fmt.Sprintf(format, args...)})
 }
 
+// refused is fail for a call that a layer did not let run.
+func refused(code, format string, args ...any) *protocol.ToolResult {
+	result := fail(code, format, args...)
+	result.Refused = true
+	return result
+}
+
 func failWith(code string, data any) *protocol.ToolResult {
 	raw, err := json.Marshal(data)
 	if err != nil {

@@ -88,7 +88,7 @@ func (g *safetyGate) Execute(ctx context.Context, call *Call) (*protocol.ToolRes
 	if f.Grade == nil {
 		// Nobody graded the command although the gate is up: a fault of ours,
 		// and no reason to let it through.
-		return fail(ErrorPolicyDenied, "Refused to run '%s': its command could not be graded.", call.Name), nil
+		return refused(ErrorPolicyDenied, "Refused to run '%s': its command could not be graded.", call.Name), nil
 	}
 	marker := &safetyMarker{Severity: f.Grade.Severity, MatchedRules: rulesOf(f.Grade), Gate: g.mode.String()}
 	switch f.Grade.Severity {
@@ -104,7 +104,7 @@ func (g *safetyGate) Execute(ctx context.Context, call *Call) (*protocol.ToolRes
 			return g.run(ctx, call, marker)
 		}
 	}
-	result := fail(ErrorPolicyDenied, "Shell command blocked by safety policy: [%s]", strings.Join(marker.MatchedRules, ", "))
+	result := refused(ErrorPolicyDenied, "Shell command blocked by safety policy: [%s]", strings.Join(marker.MatchedRules, ", "))
 	mark(result, "safety", marker)
 	return result, nil
 }

@@ -86,7 +86,7 @@ func (e *SandboxedToolExecutor) ConcurrencySafe(call *Call) bool { return e.next
 
 // refuse is the result of a call that was not run for want of confinement.
 func refuse(report sandbox.Report, message string) *protocol.ToolResult {
-	result := fail(ErrorSandboxUnavailable, "%s", message)
+	result := refused(ErrorSandboxUnavailable, "%s", message)
 	markSandbox(result, report)
 	return result
 }

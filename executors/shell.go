@@ -58,5 +58,5 @@ func (s *Shell) Of(call *Call) (Command, bool) {
 
 // invalidCommand refuses a shell call whose command nobody can read.
 func invalidCommand(call *Call, param string) *protocol.ToolResult {
-	return fail(ErrorPolicyDenied, "Refused to run '%s': its argument %q must be a command line in a string that is not blank.", call.Name, param)
+	return refused(ErrorPolicyDenied, "Refused to run '%s': its argument %q must be a command line in a string that is not blank.", call.Name, param)
 }

@@ -97,6 +97,9 @@ func keys(m map[string]json.RawMessage) []string {
 func members(t reflect.Type) (all, always []string) {
 	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
 		all = append(all, name)
 		if !strings.Contains(options, "omitempty") {
 			always = append(always, name)

@@ -55,6 +55,9 @@ type ToolResult struct {
 	NeedsFollowup bool            `json:"needsFollowup,omitempty"`
 	Terminal      bool            `json:"terminal,omitempty"` // ends the turn
 	NextAction    string          `json:"nextAction,omitempty"`
+	// Refused says that a layer of the sidecar refused the call, so that it was
+	// not run. It is not on the wire: no host's words can set it.
+	Refused bool `json:"-"`
 }
 
 // AppendJSON implements [Appender].

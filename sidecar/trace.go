@@ -113,7 +113,7 @@ func decisionOf(result *protocol.ToolResult, m markers) string {
 		return ""
 	}
 	switch {
-	case executors.Refused(result.Error):
+	case result.Refused:
 		return "denied"
 	case strings.HasPrefix(result.Error, executors.ErrorUnknownTool):
 		return ""

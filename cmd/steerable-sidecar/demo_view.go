@@ -94,7 +94,7 @@ func (v *demoView) call(call *protocol.ToolCall) {
 func (v *demoView) result(r *protocol.ChunkResult) {
 	decision := v.paint(sgrCyan, "allowed")
 	switch {
-	case executors.Refused(r.Error):
+	case executors.RefusalCode(r.Error):
 		decision = v.paint(sgrRed, "denied: "+r.Error)
 	case !r.Success:
 		decision = v.paint(sgrRed, "failed: "+r.Error)
