@@ -64,6 +64,7 @@ func (g *arguments) command() string {
 // argumentParser takes a command line apart.
 type argumentParser struct {
 	e     *engine
+	mem   *scratch
 	prog  *program
 	words []word
 	out   *arguments
@@ -75,15 +76,40 @@ type argumentParser struct {
 // arguments takes words apart by the table row of a program. words[0] is the
 // program itself.
 func (e *engine) arguments(name string, words []word) *arguments {
-	p := argumentParser{e: e, prog: e.program(name), words: words, out: &arguments{name: name}}
+	return e.argumentsIn(&scratch{}, name, words)
+}
+
+// arguments takes words apart for as long as the analysis lasts.
+func (a *analysis) arguments(name string, words []word) *arguments {
+	return a.e.argumentsIn(&a.mem, name, words)
+}
+
+// argumentsIn takes words apart in the memory of mem.
+func (e *engine) argumentsIn(mem *scratch, name string, words []word) *arguments {
+	p := argumentParser{e: e, mem: mem, prog: e.program(name), words: words}
+	p.out = mem.args.one(arguments{name: name, opts: mem.options.take(countOptions(words))[:0]})
 	if p.prog == nil {
-		p.prog = &program{}
+		p.prog = e.unlisted
 	}
 	for i := 1; i < len(words); {
 		i = p.next(i)
 	}
 	p.out.prog = p.prog
 	return p.out
+}
+
+// countOptions guesses how many options words hold: a cluster counts as a few.
+func countOptions(words []word) int {
+	n := 0
+	for _, w := range words[1:] {
+		switch {
+		case strings.HasPrefix(w.text, "--"):
+			n++
+		case strings.HasPrefix(w.text, "-"):
+			n += min(len(w.text)-1, 4)
+		}
+	}
+	return n
 }
 
 // next consumes the word at i and returns the index of the following one.
@@ -107,7 +133,7 @@ func (p *argumentParser) next(i int) int {
 		return len(p.words)
 	}
 	if p.out.operands == nil {
-		p.out.operands = make([]word, 0, len(p.words)-i)
+		p.out.operands = p.mem.words.take(len(p.words) - i)[:0]
 	}
 	p.out.operands = append(p.out.operands, p.words[i])
 	return i + 1
@@ -161,7 +187,7 @@ func (p *argumentParser) option(i int) int {
 		return p.longOption(i)
 	}
 	for j := 1; j < len(w.text); j++ {
-		name := "-" + w.text[j:j+1]
+		name := p.e.letters[2*int(w.text[j]):][:2]
 		rest := word{text: w.text[j+1:], dyn: w.dyn, taint: w.taint, source: w.source, prog: w.prog}
 		if p.prog.Attached == name {
 			p.out.opts = append(p.out.opts, option{name: name, value: rest, has: rest.text != ""})
@@ -282,10 +308,27 @@ func (p *program) listed(o option, list func(*program) []string) bool {
 	return false
 }
 
+// size guesses the length of the canonical line.
+func (g *arguments) size() int {
+	const class = 12
+	n := len(g.name) + len(" -- --paths")
+	for _, s := range g.subs {
+		n += 1 + len(s)
+	}
+	for _, o := range g.opts {
+		n += 2 + len(o.name) + min(len(o.value.text), maxShown)
+	}
+	for _, w := range g.operands {
+		n += class + min(len(w.text), maxShown)
+	}
+	return n
+}
+
 // line renders the canonical line. Whether the options ended with an explicit
 // "--", which separates branches from paths in git, shows as "--paths".
 func (e *engine) line(g *arguments, cwd string, dialect Platform) string {
 	var b strings.Builder
+	b.Grow(g.size())
 	b.WriteString(g.name)
 	for _, s := range g.subs {
 		writeWord(&b, s)

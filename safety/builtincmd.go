@@ -78,7 +78,7 @@ func shiftCommand(c *call) output {
 
 // readCommand assigns a line of the input to variables.
 func readCommand(c *call) output {
-	g := c.a.e.arguments("read", c.words)
+	g := c.a.arguments("read", c.words)
 	in := c.input()
 	line, _, _ := strings.Cut(in.text, "\n")
 	fields := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(c.sc.ifs(), r) })

@@ -121,7 +121,7 @@ func (a *analysis) simple(words []word, f frame, sc *scope) output {
 		if out, done := a.unusualName(words, f, sc); done {
 			return out
 		}
-		c := &call{a: a, name: a.e.canonicalName(words[0].text), words: words, f: f, sc: sc}
+		c := a.mem.calls.one(call{a: a, name: a.e.canonicalName(words[0].text), words: words, f: f, sc: sc})
 		if name, sub, ok := strings.Cut(c.name, " "); ok { // docker-compose is docker compose
 			c.name, c.words = name, append([]word{{text: name}, {text: sub}}, words[1:]...)
 		}
@@ -167,7 +167,7 @@ func (a *analysis) unusualName(words []word, f frame, sc *scope) (out output, do
 		return out, true
 	}
 	if script, ok := strings.CutPrefix(w.text, "/etc/init.d/"); ok {
-		a.emit(a.e.arguments("service", append([]word{{text: "service"}, {text: script}}, words[1:]...)), f, sc)
+		a.emit(a.arguments("service", append([]word{{text: "service"}, {text: script}}, words[1:]...)), f, sc)
 	}
 	if body, ok := sc.funcs[w.text]; ok && sc.calls < maxDepth {
 		return a.callFunction(body, words, f, sc), true
@@ -188,7 +188,7 @@ func (a *analysis) unusualName(words []word, f frame, sc *scope) (out output, do
 // dynamicName reports a command whose program is unknown but whose arguments
 // look like those of a recursive delete.
 func (a *analysis) dynamicName(words []word, f frame, sc *scope) {
-	g := a.e.arguments("rm", words)
+	g := a.arguments("rm", words)
 	g.name = "dynamic:"
 	a.emit(g, f, sc)
 }
@@ -209,7 +209,7 @@ func (a *analysis) globName(words []word, f frame, sc *scope) {
 	})
 	slices.Sort(names)
 	for _, name := range names {
-		a.emit(a.e.arguments(name, words), f, sc)
+		a.emit(a.arguments(name, words), f, sc)
 	}
 }
 
@@ -283,7 +283,7 @@ func (c *call) run() (inner []word, out output, done bool) {
 	if h == nil && prog == nil && !wanted {
 		return nil, passOn(c), true
 	}
-	c.args = c.a.e.arguments(c.name, c.words)
+	c.args = c.a.arguments(c.name, c.words)
 	if c.args.isQuery() {
 		return nil, output{dyn: true}, true
 	}

@@ -222,6 +222,9 @@ func (c *Classifier) grade(command string, platform Platform, explain func(Match
 // searchRaw runs the raw rules over a line that starts at offset.
 func (g *grading) searchRaw(line string, offset int, platform Platform) {
 	index := g.c.raw()
+	if index.count == 0 {
+		return
+	}
 	index.match(line, platform, g.explain != nil, func(i, start, end int) {
 		g.hit(i, view{kind: ViewRaw, line: line, start: offset + start, end: offset + end})
 	})

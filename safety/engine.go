@@ -31,8 +31,14 @@ type engine struct {
 	secretNames map[string]bool
 
 	win *winTables
-	// parsers holds idle parsers; each has buffers worth keeping.
-	parsers sync.Pool
+	// unlisted stands for the programs without a row.
+	unlisted *program
+	// letters holds the names of the one-letter options, two bytes each.
+	letters string
+	// unquoter removes quote characters.
+	unquoter *strings.Replacer
+	// parsers and analyses hold idle ones, whose memory is used again.
+	parsers, analyses sync.Pool
 }
 
 // program describes the command line of one program or subcommand: enough to
@@ -101,6 +107,13 @@ func newEngine() *engine {
 	delete(e.printers, "sed") // runs commands, too
 	delete(e.printers, "openssl")
 	e.win = newWinTables()
+	e.unlisted = &program{}
+	e.unquoter = strings.NewReplacer(`"`, "", "'", "")
+	var letters strings.Builder
+	for c := range 256 {
+		letters.Write([]byte{'-', byte(c)})
+	}
+	e.letters = letters.String()
 	return e
 }
 

@@ -81,8 +81,7 @@ func (a *analysis) guessWords(src string, f frame, sc *scope) {
 	for list := range strings.FieldsFuncSeq(src, func(r rune) bool { return strings.ContainsRune(";&\n(){}`", r) }) {
 		g := f
 		for stage := range strings.SplitSeq(list, "|") {
-			out := a.guessStage(stage, g, sc)
-			g.stdin = &out
+			g.stdin = a.mem.outputs.one(a.guessStage(stage, g, sc))
 		}
 	}
 }
@@ -90,9 +89,9 @@ func (a *analysis) guessWords(src string, f frame, sc *scope) {
 // guessStage reads one stage of a naive pipeline.
 func (a *analysis) guessStage(stage string, f frame, sc *scope) output {
 	fields := strings.Fields(stage)
-	words := make([]word, len(fields))
+	words := a.mem.words.take(len(fields))
 	for i, field := range fields {
-		text, glob := unescape(strings.NewReplacer(`"`, "", "'", "").Replace(field))
+		text, glob := unescape(a.e.unquoter.Replace(field))
 		whole := text
 		if cut := strings.IndexAny(text, "<>"); cut > 0 {
 			text = text[:cut]

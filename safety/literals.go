@@ -1,7 +1,9 @@
 package safety
 
 import (
+	"cmp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 )
 
@@ -59,14 +61,55 @@ func unionLiterals(subs []*syntax.Regexp) []literal {
 // commands.
 func concatLiterals(subs []*syntax.Regexp) []literal {
 	var best []literal
+	for _, set := range concatSets(subs) {
+		if better(set, best) {
+			best = set
+		}
+	}
+	return best
+}
+
+// requiredSets returns sets of literals, the strongest first. Every text that re
+// matches holds a literal of each.
+func requiredSets(re *syntax.Regexp) [][]literal {
+	var sets [][]literal
+	if re.Op == syntax.OpConcat {
+		sets = concatSets(re.Sub)
+	} else if set := requiredLiterals(re); set != nil {
+		sets = [][]literal{set}
+	}
+	slices.SortStableFunc(sets, func(a, b []literal) int {
+		return cmp.Or(cmp.Compare(shortest(b), shortest(a)), cmp.Compare(len(a), len(b)))
+	})
+	for i := 0; i < len(sets); i++ {
+		rest := slices.DeleteFunc(sets[i+1:], func(weaker []literal) bool { return implies(sets[i], weaker) })
+		sets = sets[:i+1+len(rest)]
+	}
+	return sets
+}
+
+// implies reports whether every text that holds a literal of set holds one of
+// weaker, too.
+func implies(set, weaker []literal) bool {
+	for _, lit := range set {
+		if lit.fold || !containsAny(lit.text, weaker) {
+			return false
+		}
+	}
+	return true
+}
+
+// concatSets lists the sets of the parts of a concatenation.
+func concatSets(subs []*syntax.Regexp) [][]literal {
+	var sets [][]literal
 	for i, sub := range subs {
 		set := requiredLiterals(sub)
 		if sub.Op == syntax.OpLiteral && len(set) == 1 {
 			set[0].before = i > 0 && subs[i-1].Op == syntax.OpWordBoundary && isWordByte(set[0].text[0])
 			set[0].after = i+1 < len(subs) && isBoundary(subs[i+1]) && isWordByte(set[0].text[len(set[0].text)-1])
 		}
-		if better(set, best) {
-			best = set
+		if set != nil {
+			sets = append(sets, set)
 		}
 		if sub.Op != syntax.OpLiteral || i+1 == len(subs) {
 			continue
@@ -79,11 +122,11 @@ func concatLiterals(subs []*syntax.Regexp) []literal {
 		if next.Op != syntax.OpAlternate {
 			continue
 		}
-		if set := requiredLiterals(prefixed(sub, next)); better(set, best) {
-			best = set
+		if set := requiredLiterals(prefixed(sub, next)); set != nil {
+			sets = append(sets, set)
 		}
 	}
-	return best
+	return sets
 }
 
 // isBoundary reports whether what matches re cannot start with a word character.
@@ -174,6 +217,16 @@ func containsAny(s string, literals []literal) bool {
 		}
 	}
 	return false
+}
+
+// containsAll reports whether s holds one literal of every set.
+func containsAll(s string, sets [][]literal) bool {
+	for _, set := range sets {
+		if !containsAny(s, set) {
+			return false
+		}
+	}
+	return true
 }
 
 // containsFold reports whether s holds the lower-case ASCII text lit, letter

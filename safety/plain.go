@@ -38,7 +38,7 @@ func classOfPlain(c byte) plainClass {
 
 // plainCommand splits a line that holds nothing but words, some of them quoted.
 // Most commands are like that, and need no parser.
-func plainCommand(src string) ([]word, bool) {
+func (a *analysis) plainCommand(src string) ([]word, bool) {
 	if !isPlain(src) {
 		return nil, false
 	}
@@ -53,7 +53,7 @@ func plainCommand(src string) ([]word, bool) {
 			if syntax.IsKeyword(w.text) || isDeclaration(w.text) || w.text == "[[" {
 				return nil, false
 			}
-			words = make([]word, 0, 1+strings.Count(src[end:], " "))
+			words = a.mem.words.take(1 + strings.Count(src[end:], " "))[:0]
 		}
 		words = append(words, w)
 		i = end

@@ -46,7 +46,7 @@ func (a *analysis) feed(w word, out output, f frame, sc *scope) {
 	if known, ok := sc.read(w.text); ok {
 		out = known
 	}
-	f.stdin = &out
+	f.stdin = a.mem.outputs.one(out)
 	a.subshell(w.prog.reader, f, sc)
 }
 

@@ -66,9 +66,6 @@ func newRawIndex(rules []*rule) *rawIndex {
 // match calls hit with the position and span of every rule found in line.
 // Spans are computed only when spans is set.
 func (x *rawIndex) match(line string, platform Platform, spans bool, hit func(i, start, end int)) {
-	if x.count == 0 {
-		return
-	}
 	var seen bitset
 	try := func(i int32) {
 		if seen.has(int(i)) {

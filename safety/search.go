@@ -165,7 +165,7 @@ func fdCommand(c *call) output {
 		}
 		words = words[:i]
 	}
-	g := c.a.e.arguments("fd", words)
+	g := c.a.arguments("fd", words)
 	fc := findCall{paths: []word{{text: "."}}}
 	if len(g.operands) > 1 {
 		fc.paths = g.operands[1:]

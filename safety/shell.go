@@ -19,7 +19,7 @@ type sink interface {
 	// view receives a canonical line.
 	view(v view)
 	// command receives the fields of every simple command, once as written and
-	// once per wrapper that was peeled off.
+	// once per wrapper that was peeled off. They must not be kept.
 	command(words []word, dialect Platform)
 	// complex receives the place where a limit was hit.
 	complex(v view)
@@ -31,6 +31,7 @@ type sink interface {
 type analysis struct {
 	e    *engine
 	sink sink
+	mem  scratch
 	// size is the length of the line; parsed counts bytes parsed so far,
 	// expanded bytes taken from variables, steps statements and commands.
 	size, parsed, expanded, steps int
@@ -120,16 +121,28 @@ func (a *analysis) giveUp(f frame) {
 // both, gate may say that valid POSIX lines need not be read as Windows ones;
 // nil opens always.
 func (e *engine) analyse(line string, platform Platform, s sink, gate *winGate) {
+	a, ok := e.analyses.Get().(*analysis)
+	if !ok {
+		a = &analysis{e: e}
+	}
 	valid := false
 	if platform.unix() {
-		a := &analysis{e: e, sink: s, size: len(line)}
+		a.start(line, s)
 		a.script(line, frame{kind: ViewArgv, end: len(line)}, newScope())
 		valid = !a.invalid && !a.stopped
 	}
 	if platform.windows() && (gate == nil || !valid || gate.opens(line)) {
-		a := &analysis{e: e, sink: s, size: len(line)}
+		a.start(line, s)
 		a.windows(line, frame{kind: ViewArgv, end: len(line)}, newScope())
 	}
+	a.start("", nil) // lets go of the line
+	e.analyses.Put(a)
+}
+
+// start makes a as good as new for a line, except for the memory it has.
+func (a *analysis) start(line string, s sink) {
+	a.mem.reset()
+	*a = analysis{e: a.e, mem: a.mem, sink: s, size: len(line)}
 }
 
 // script reads a shell script and returns what it prints.
@@ -142,7 +155,7 @@ func (a *analysis) script(src string, f frame, sc *scope) output {
 		a.giveUp(f)
 		return output{dyn: true}
 	}
-	if words, ok := plainCommand(src); ok {
+	if words, ok := a.plainCommand(src); ok {
 		if f.depth == 0 && f.stdin == nil && len(words) > 0 && a.isIdle(words[0].text) {
 			return output{}
 		}
@@ -290,9 +303,8 @@ func (a *analysis) pipeline(c *syntax.BinaryCmd, f frame, sc *scope) output {
 	}
 	out := a.stmt(left, f, sc)
 	for _, stage := range slices.Backward(stages) {
-		in := out
 		g := f
-		g.stdin = &in
+		g.stdin = a.mem.outputs.one(out)
 		out = a.stmt(stage, g, sc)
 	}
 	return out

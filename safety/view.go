@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -41,8 +42,9 @@ type branch struct {
 	rule int
 	// expr is nil if every line with the first word matches.
 	expr func() *regexp.Regexp
-	// literals are strings of which a match contains one; nil if unknown.
-	literals []literal
+	// literals are sets of strings; a match contains one of each set. Sets that
+	// the first word alone satisfies are left out.
+	literals [][]literal
 }
 
 // newViewIndex indexes the built-in rules of a list. Lines of Windows commands
@@ -67,14 +69,16 @@ func (x *viewIndex) add(i int, expr string) {
 		panic(fmt.Sprintf("bug: rule %s: %v", x.rules[i].ID, err))
 	}
 	b := &branch{
-		rule:     i,
-		expr:     sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) }),
-		literals: requiredLiterals(re),
+		rule: i,
+		expr: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) }),
 	}
 	words := firstWords(re)
 	if words == nil {
 		panic(fmt.Sprintf("bug: rule %s is not anchored at a first word: %s", x.rules[i].ID, expr))
 	}
+	b.literals = slices.DeleteFunc(requiredSets(re), func(set []literal) bool {
+		return !slices.ContainsFunc(words, func(w string) bool { return !containsAny(w+" ", set) })
+	})
 	if isWordOnly(expr) {
 		b.expr = nil
 	}
@@ -278,7 +282,7 @@ func (r grader) try(list []*branch, v view) {
 		if r.g.explain == nil && r.g.matched.has(b.rule) {
 			continue
 		}
-		if !r.index.rules[b.rule].Platform.covers(v.dialect) || !containsAny(v.line, b.literals) {
+		if !r.index.rules[b.rule].Platform.covers(v.dialect) || !containsAll(v.line, b.literals) {
 			continue
 		}
 		if b.expr == nil || b.expr().MatchString(v.line) {

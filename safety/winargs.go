@@ -90,8 +90,12 @@ func isCmdlet(name string) bool {
 }
 
 // winArguments takes a Windows command apart.
-func (t *winTables) winArguments(name string, words []word) *arguments {
-	g := &arguments{name: name, prog: &program{}}
+func (a *analysis) winArguments(name string, words []word) *arguments {
+	t := a.e.win
+	g := a.mem.args.one(arguments{
+		name: name, prog: a.e.unlisted,
+		opts: a.mem.options.take(countSwitches(words))[:0], operands: a.mem.words.take(len(words) - 1)[:0],
+	})
 	if first := strings.ToLower(words[0].text); isCmdBuiltin(strings.SplitN(first, "/", 2)[0]) {
 		if i := strings.IndexByte(first, '/'); i > 0 {
 			t.switches(g, first[i:])
@@ -113,6 +117,19 @@ func (t *winTables) winArguments(name string, words []word) *arguments {
 		}
 	}
 	return g
+}
+
+// countSwitches guesses how many options words hold.
+func countSwitches(words []word) int {
+	n := 0
+	for _, w := range words {
+		if strings.HasPrefix(w.text, "-") {
+			n++
+		} else {
+			n += min(strings.Count(w.text, "/"), 4)
+		}
+	}
+	return n
 }
 
 // appendList appends the elements of a comma-separated list.
@@ -197,6 +214,7 @@ func completeParam(params []string, key string) string {
 // winLine renders the canonical line of a Windows command.
 func (e *engine) winLine(g *arguments, cwd string) string {
 	var b strings.Builder
+	b.Grow(g.size())
 	b.WriteString(g.name)
 	for _, o := range g.opts {
 		writeWord(&b, o.name)

@@ -201,7 +201,7 @@ func isStartTitle(words []word) bool {
 
 // winStartProcess starts a program with an argument list.
 func winStartProcess(c *winCall) (inner []word, out output, done bool) {
-	g := c.a.e.win.winArguments("start-process", c.words)
+	g := c.a.winArguments("start-process", c.words)
 	program := append(g.values("-filepath"), g.operands...)
 	for _, w := range g.values("-argumentlist") {
 		for part := range strings.SplitSeq(w.text, ",") {
@@ -345,7 +345,7 @@ func winGetContent(c *winCall) (inner []word, out output, done bool) {
 
 // winList lists directories; the items go down the pipe.
 func winList(c *winCall) (inner []word, out output, done bool) {
-	g := c.a.e.win.winArguments("get-childitem", c.words)
+	g := c.a.winArguments("get-childitem", c.words)
 	operands := g.operands
 	if len(operands) == 0 {
 		operands = []word{{text: "*"}}
@@ -394,7 +394,7 @@ func winDelete(c *winCall) (inner []word, out output, done bool) {
 	dashed := slices.ContainsFunc(c.words[1:], func(w word) bool { return strings.HasPrefix(w.text, "-") })
 	if dashed || len(c.words) == 1 && c.f.stdin != nil {
 		c.name = "remove-item"
-		c.args = c.a.e.win.winArguments("remove-item", c.words)
+		c.args = c.a.winArguments("remove-item", c.words)
 		if c.isQuery() {
 			return nil, output{}, true
 		}

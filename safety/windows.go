@@ -93,8 +93,9 @@ func (a *analysis) winPipelines(list []winPipeline, f frame, sc *scope) output {
 				return out
 			}
 			last = a.winCommand(&p[i], g, sc)
-			in := last
-			g.stdin = &in
+			if i+1 < len(p) {
+				g.stdin = a.mem.outputs.one(last)
+			}
 		}
 		out.join(last)
 	}
@@ -104,14 +105,17 @@ func (a *analysis) winPipelines(list []winPipeline, f frame, sc *scope) output {
 // winCommand walks one command: first what is nested in it, then itself.
 func (a *analysis) winCommand(cmd *winCommand, f frame, sc *scope) output {
 	f = f.at(cmd.start, cmd.end)
-	words := slices.Clone(cmd.words)
+	words := cmd.words
+	if len(cmd.blocks) > 0 {
+		words = slices.Clone(words)
+	}
 	for i := range words {
 		inner, ok := cmd.blocks[i]
 		if !ok {
 			continue
 		}
 		out := a.winPipelines(inner, f, sc)
-		words[i].taint, words[i].source, words[i].prog = out.taint, out.source, &out
+		words[i].taint, words[i].source, words[i].prog = out.taint, out.source, a.mem.outputs.one(out)
 		if out.text != "" && !out.dyn {
 			words[i].text, words[i].dyn = strings.TrimRight(out.text, "\r\n"), false
 		}
@@ -141,6 +145,9 @@ func (a *analysis) winCommand(cmd *winCommand, f frame, sc *scope) output {
 // winRedirects takes the redirections out of the words and lists the files
 // written.
 func (a *analysis) winRedirects(words []word, f frame) (rest []word, targets []string) {
+	if !slices.ContainsFunc(words, func(w word) bool { return strings.IndexByte(w.text, '>') >= 0 }) {
+		return words, nil
+	}
 	for i := 0; i < len(words); i++ {
 		text := words[i].text
 		body := strings.TrimLeft(text, "0123456789*")
@@ -167,6 +174,9 @@ func (a *analysis) winRedirects(words []word, f frame) (rest []word, targets []s
 // winItems replaces the current item of a pipeline by what came down it, and
 // variables assigned from commands by their marks.
 func winItems(words []word, f frame, sc *scope) []word {
+	if f.stdin == nil && len(sc.vars) == 0 {
+		return words
+	}
 	var out []word
 	for _, w := range words {
 		lower := strings.ToLower(w.text)
@@ -216,7 +226,7 @@ func (a *analysis) winSimple(words []word, raw string, f frame, sc *scope) outpu
 		if w := words[0]; w.taint&(taintRemote|taintDecoded) != 0 {
 			a.executes(output{taint: w.taint, source: w.source}, "powershell", f)
 		}
-		c := &winCall{a: a, name: a.e.win.winName(words[0].text), words: words, raw: raw, f: f, sc: sc}
+		c := a.mem.winCalls.one(winCall{a: a, name: a.e.win.winName(words[0].text), words: words, raw: raw, f: f, sc: sc})
 		inner, out, done := c.run()
 		if done {
 			return out
@@ -276,7 +286,7 @@ func (c *winCall) run() (inner []word, out output, done bool) {
 	if t.wrappers[c.name] && !c.a.sink.wants(c.name) && len(c.words) > 1 && c.words[1].text != "/?" {
 		return h(c)
 	}
-	c.args = t.winArguments(c.name, c.words)
+	c.args = c.a.winArguments(c.name, c.words)
 	if c.isQuery() {
 		return nil, output{dyn: true}, true
 	}

@@ -24,7 +24,7 @@ func winFetch(c *winCall) (inner []word, out output, done bool) {
 
 // fetchedFiles lists the files a web request writes.
 func (c *winCall) fetchedFiles() []string {
-	g := c.a.e.win.winArguments("invoke-webrequest", c.words)
+	g := c.a.winArguments("invoke-webrequest", c.words)
 	names := texts(g.values("-outfile"))
 	byURL := c.hasFlag("-O", "-OJ", "-LO", "--remote-name")
 	for i, w := range c.words {

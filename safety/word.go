@@ -186,7 +186,7 @@ func (b *fieldBuilder) flush() {
 
 // expand turns the words of a simple command into fields.
 func (a *analysis) expand(ws []*syntax.Word, f frame, sc *scope) []word {
-	out := make([]word, 0, len(ws))
+	out := a.mem.words.take(len(ws))[:0]
 	for _, w := range ws {
 		out = a.expandWord(out, w, f, sc)
 	}
@@ -196,8 +196,8 @@ func (a *analysis) expand(ws []*syntax.Word, f frame, sc *scope) []word {
 // expandWord appends the fields of one word to out.
 func (a *analysis) expandWord(out []word, w *syntax.Word, f frame, sc *scope) []word {
 	first := len(out)
-	if lit, ok := plainLiteral(w); ok {
-		out = append(out, word{text: lit, glob: strings.ContainsAny(lit, "*?[")})
+	if lit, ok := literalWord(w); ok {
+		out = append(out, lit)
 	} else {
 		for _, parts := range a.braces(w, f) {
 			b := fieldBuilder{ifs: sc.ifs()}
@@ -215,16 +215,28 @@ func (a *analysis) expandWord(out []word, w *syntax.Word, f frame, sc *scope) []
 	return out
 }
 
-// plainLiteral returns the value of a word that no expansion touches.
-func plainLiteral(w *syntax.Word) (string, bool) {
+// literalWord returns a word that no expansion touches.
+func literalWord(w *syntax.Word) (word, bool) {
 	if len(w.Parts) != 1 {
-		return "", false
+		return word{}, false
 	}
-	lit, ok := w.Parts[0].(*syntax.Lit)
-	if !ok || strings.ContainsAny(lit.Value, "\\{~") {
-		return "", false
+	switch p := w.Parts[0].(type) {
+	case *syntax.Lit:
+		if strings.ContainsAny(p.Value, "\\{~") {
+			return word{}, false
+		}
+		return word{text: p.Value, glob: strings.ContainsAny(p.Value, "*?[")}, true
+	case *syntax.SglQuoted:
+		return word{text: p.Value}, !p.Dollar
+	case *syntax.DblQuoted:
+		if len(p.Parts) == 0 {
+			return word{}, true
+		}
+		if lit, ok := p.Parts[0].(*syntax.Lit); ok && len(p.Parts) == 1 {
+			return word{text: unescapeQuoted(lit.Value)}, true
+		}
 	}
-	return lit.Value, true
+	return word{}, false
 }
 
 // joined expands a word without splitting it, as in an assignment.

@@ -1,0 +1,93 @@
+package safety
+
+import "mvdan.cc/sh/v3/syntax"
+
+// maxKept bounds the elements of a slab that are kept for the next analysis.
+const maxKept = 1024
+
+// slab hands out short-lived slices of one buffer, which the next analysis uses
+// again. A command line is read in a few microseconds, and collecting what that
+// allocates would cost as much again.
+type slab[T any] struct{ buf []T }
+
+// take returns n zero elements. There is no room behind them, so that appending
+// to them moves them out of the slab.
+func (s *slab[T]) take(n int) []T {
+	used := len(s.buf)
+	if used+n > cap(s.buf) {
+		s.buf = make([]T, 0, max(2*cap(s.buf), n)) // what was handed out keeps the old buffer alive
+		used = 0
+	}
+	s.buf = s.buf[:used+n]
+	return s.buf[used : used+n : used+n]
+}
+
+// one returns a pointer to a copy of v.
+func (s *slab[T]) one(v T) *T {
+	p := &s.take(1)[0]
+	*p = v
+	return p
+}
+
+// reset takes everything back.
+func (s *slab[T]) reset() {
+	if cap(s.buf) > maxKept {
+		s.buf = nil
+		return
+	}
+	clear(s.buf)
+	s.buf = s.buf[:0]
+}
+
+// scratch is the memory of one analysis. Nothing in it may be used after the
+// analysis: a sink copies what it keeps.
+type scratch struct {
+	words    slab[word]
+	options  slab[option]
+	args     slab[arguments]
+	calls    slab[call]
+	winCalls slab[winCall]
+	outputs  slab[output]
+	tree     treeSlabs
+}
+
+// reset takes everything back.
+func (m *scratch) reset() {
+	m.words.reset()
+	m.options.reset()
+	m.args.reset()
+	m.calls.reset()
+	m.winCalls.reset()
+	m.outputs.reset()
+	m.tree.reset()
+}
+
+// treeSlabs holds the syntax trees of scripts that need no parser.
+type treeSlabs struct {
+	stmts    slab[syntax.Stmt]
+	stmtPtrs slab[*syntax.Stmt]
+	calls    slab[syntax.CallExpr]
+	binaries slab[syntax.BinaryCmd]
+	redirs   slab[syntax.Redirect]
+	words    slab[syntax.Word]
+	wordPtrs slab[*syntax.Word]
+	parts    slab[syntax.WordPart]
+	lits     slab[syntax.Lit]
+	singles  slab[syntax.SglQuoted]
+	doubles  slab[syntax.DblQuoted]
+}
+
+// reset takes everything back.
+func (t *treeSlabs) reset() {
+	t.stmts.reset()
+	t.stmtPtrs.reset()
+	t.calls.reset()
+	t.binaries.reset()
+	t.redirs.reset()
+	t.words.reset()
+	t.wordPtrs.reset()
+	t.parts.reset()
+	t.lits.reset()
+	t.singles.reset()
+	t.doubles.reset()
+}
