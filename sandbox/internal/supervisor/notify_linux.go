@@ -38,18 +38,30 @@ const (
 // listener is the descriptor that notifications arrive on.
 type listener int
 
-// receive blocks for the next notification.
+// receive blocks for the next notification. It fails once no process with the
+// filter is left.
 func (l listener) receive() (*request, error) {
 	for {
 		r := new(request)
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(l), ioctlReceive, uintptr(unsafe.Pointer(r)))
-		if errno == 0 {
+		switch {
+		case errno == 0:
 			return r, nil
-		}
-		if errno != unix.EINTR && errno != unix.ENOENT { // ENOENT: the caller was killed before we looked
+		case errno == unix.EINTR:
+		// The caller was killed before we looked, or there is none any more.
+		// In the second case the kernel answers so at once and for ever.
+		case errno == unix.ENOENT && !l.ended():
+		default:
 			return nil, fmt.Errorf("receive notification: %w", errno)
 		}
 	}
+}
+
+// ended reports whether no process with the filter is left.
+func (l listener) ended() bool {
+	fds := []unix.PollFd{{Fd: int32(l)}}
+	_, err := unix.Poll(fds, 0)
+	return err == nil && fds[0].Revents&unix.POLLHUP != 0
 }
 
 // send answers a request. ENOENT means that the caller is gone, which is not

@@ -2,15 +2,19 @@ package supervisor
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/steerable-go/sidecar/sandbox/internal/seccomp"
+	"github.com/steerable-go/sidecar/sandbox/internal/spawn"
 )
 
 // TestLayout compares our structures with the kernel's, whose sizes are part
@@ -161,5 +165,43 @@ func TestUnknownCallsAreRefused(t *testing.T) {
 		if _, err := s.handle(target{request: &r}); err == nil || !strings.Contains(err.Error(), "not permitted") {
 			t.Errorf("%s: %v, want EPERM", name, err)
 		}
+	}
+}
+
+// TestRunEndsWithTheLastProcess gives a child a filter, shares its table of
+// descriptors to get at the listener, and lets it end. A Run that went on
+// asking would take a processor from whatever happens next.
+func TestRunEndsWithTheLastProcess(t *testing.T) {
+	arch, ok := seccomp.ArchOf(runtime.GOARCH)
+	if !ok {
+		t.Fatal("no system call table for " + runtime.GOARCH)
+	}
+	filter := seccomp.Build(arch, seccomp.Options{Supervised: true})
+	var p spawn.Program
+	listening := new(spawn.Slot)
+	prog := &unix.SockFprog{Len: uint16(len(filter)), Filter: (*unix.SockFilter)(unsafe.Pointer(&filter[0]))}
+	p.Keep(filter)
+	p.Call("no_new_privs", unix.SYS_PRCTL, []spawn.Arg{
+		spawn.Val(unix.PR_SET_NO_NEW_PRIVS), spawn.Val(1), spawn.Val(0), spawn.Val(0), spawn.Val(0),
+	})
+	p.Call("seccomp", unix.SYS_SECCOMP, []spawn.Arg{
+		spawn.Val(unix.SECCOMP_SET_MODE_FILTER), spawn.Val(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER), spawn.Pointer(&p, prog),
+	}, spawn.Into(listening))
+	p.Call("exit", unix.SYS_EXIT_GROUP, []spawn.Arg{spawn.Val(0)})
+
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	pid, err := spawn.Start(&p, unix.CLONE_FILES, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil || status.ExitStatus() != 0 {
+		t.Fatalf("child: status %d, %v", status.ExitStatus(), err)
+	}
+	fd := int(*listening)
+	defer func() { _ = unix.Close(fd) }()
+	if err := (&Supervisor{Arch: arch}).Run(fd); !errors.Is(err, unix.ENOENT) {
+		t.Errorf("Run: %v, want the end", err)
 	}
 }
