@@ -14,6 +14,8 @@ func (m *Matcher) allowUnix(prefix []string, cmd string) PrefixMatch {
 		return no(ReasonEmpty, "")
 	case len(line) > MaxLine || nestedTooDeep(line):
 		return no(ReasonTooComplex, "")
+	case strings.IndexByte(line, 0) >= 0: // shells drop it, system calls end there
+		return no(ReasonUnparsed, "NUL")
 	}
 	file, err := m.engine().parse(line)
 	if err != nil {

@@ -41,8 +41,8 @@ func wordEscapes(check, text string) bool {
 		return strings.HasPrefix(strings.TrimLeft(text, "-"), "coverprofile=/")
 	case "sql":
 		return sqlEscapes(text)
-	case "curl": // @file is sent, file: reads
-		return strings.Contains(text, "@") && !strings.Contains(text, "://") || strings.HasPrefix(text, "file:")
+	case "curl":
+		return curlEscapes(strings.ToLower(text))
 	case "date":
 		return text != "" && text[0] != '+' && text[0] != '-'
 	case "builtin":
@@ -51,6 +51,15 @@ func wordEscapes(check, text string) bool {
 		return strings.Contains(text, "`") || strings.Contains(text, "$(")
 	}
 	return false
+}
+
+// curlEscapes reports whether an argument in lower case has curl send a file,
+// write one, or speak another protocol than that of the web.
+func curlEscapes(text string) bool {
+	if scheme, _, isURL := strings.Cut(text, "://"); isURL && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz") == "" {
+		return scheme != "http" && scheme != "https"
+	}
+	return strings.Contains(text, "@") || strings.Contains(text, "=<") || strings.Contains(text, "%output{") || strings.HasPrefix(text, "file:")
 }
 
 // sedEscapes reports whether a sed command runs commands, writes files or reads
@@ -62,17 +71,102 @@ func sedEscapes(args *arguments) bool {
 	scripts, _ := sedScripts(args)
 	for _, w := range scripts {
 		s := parseSed(w.text)
-		if s.executes || len(s.commands) > 0 || len(s.writes) > 0 || s.unsure || w.dyn {
+		if s.executes || len(s.commands) > 0 || len(s.writes) > 0 || s.unsure || w.dyn || !sedReadable(w.text) {
 			return true
 		}
 	}
 	return len(scripts) == 0
 }
 
-// awkEscapes reports whether an awk program could do more than print.
+// sedReadable reports whether every sed reads a script as parseSed does. They
+// differ where a label ends, in y, and on a delimiter inside brackets.
+func sedReadable(script string) bool {
+	p := sedParser{src: script}
+	for p.pos < len(p.src) {
+		start := p.pos
+		p.address()
+		if opensBracket(p.src[start:p.pos]) {
+			return false
+		}
+		start = p.pos
+		p.command()
+		command := p.src[start:p.pos]
+		if command == "" {
+			continue
+		}
+		switch command[0] {
+		case 'y':
+			return false
+		case ':', 'b', 't', 'T':
+			if strings.ContainsAny(command, ";}") {
+				return false
+			}
+		case 's':
+			part := sedParser{src: command, pos: 1}
+			part.delimited()
+			if opensBracket(command[:part.pos]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// opensBracket reports whether a bracket expression of a regular expression is
+// still open at the end.
+func opensBracket(text string) bool {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '[':
+			n := bracketLen(text[i:])
+			if n == 0 {
+				return true
+			}
+			i += n - 1
+		}
+	}
+	return false
+}
+
+// bracketLen is the length of the bracket expression that text starts with, 0
+// if it does not end.
+func bracketLen(text string) int {
+	i := 1
+	if strings.HasPrefix(text[i:], "^") {
+		i++
+	}
+	if strings.HasPrefix(text[i:], "]") { // stands for itself here
+		i++
+	}
+	for i < len(text) {
+		switch {
+		case text[i] == ']':
+			return i + 1
+		case text[i] == '[' && i+1 < len(text) && strings.IndexByte(":.=", text[i+1]) >= 0: // [:alpha:]
+			end := strings.Index(text[i+2:], text[i+1:i+2]+"]")
+			if end < 0 {
+				return 0
+			}
+			i += 2 + end + 2
+		default:
+			i++
+		}
+	}
+	return 0
+}
+
+// awkEscapes reports whether an awk program could do more than print. The
+// options are those that only say how input is read; of the others some load
+// code, some write files, and long names may be shortened.
 func awkEscapes(args *arguments) bool {
-	if args.has("-f", "--file", "-i", "--include", "-l", "--load", "-E", "--exec") {
-		return true
+	for _, o := range args.opts {
+		switch o.name {
+		case "-F", "--field-separator", "-v", "--assign", "-e", "--source":
+		default:
+			return true
+		}
 	}
 	texts := args.values("-e", "--source")
 	if len(texts) == 0 {
