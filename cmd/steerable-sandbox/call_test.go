@@ -3,7 +3,9 @@
 package main
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -56,9 +58,11 @@ func rungs(t *testing.T, test func(t *testing.T, u user, backend string)) {
 	}
 }
 
-// home makes a directory that u owns.
+// home makes a directory that u owns, in one that u owns too.
 func (u user) home(t *testing.T) string {
 	t.Helper()
-	r := newRig(t, u)
-	return r.root
+	dir := filepath.Join(u.folder(t), "root")
+	must(t, os.Mkdir(dir, 0o755))
+	u.own(t, dir)
+	return dir
 }

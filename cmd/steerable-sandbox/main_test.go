@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -123,9 +124,15 @@ func (u user) as(cmd *exec.Cmd) {
 // an ordinary user does not see root's.
 const path = "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
+// tried holds what available has found out, since every test asks.
+var tried sync.Map
+
 // available reports whether a rung works for u here.
 func available(t *testing.T, u user, backend string) bool {
 	t.Helper()
+	if works, ok := tried.Load(u.name + " " + backend); ok {
+		return works.(bool)
+	}
 	cmd := exec.CommandContext(t.Context(), program, "exec", "--backend", backend, "--", "true")
 	cmd.Env = []string{"PATH=" + path}
 	cmd.Dir = "/"
@@ -137,5 +144,6 @@ func available(t *testing.T, u user, backend string) bool {
 		}
 		t.Logf("%s does not work for %s: %s", backend, u.name, strings.TrimSpace(string(out)))
 	}
+	tried.Store(u.name+" "+backend, err == nil)
 	return err == nil
 }

@@ -7,16 +7,19 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,27 +30,51 @@ type rig struct {
 	dir    string // of this rig
 	root   string // the writable root
 	out    string // a directory outside it
-	hits   string // file that listeners write their name to
+	hits   string // file with the names of the listeners that were reached, after settle
 	env    []string
 	victim *exec.Cmd
 	proxy  string // unix socket of the proxy
 	port   uint16 // the proxy's TCP port on the host's loopback address
+	// probes reach one listener each and return when it has noticed.
+	probes []func() error
 
-	mu sync.Mutex // guards writes to hits
+	mu      sync.Mutex // guards following
+	reached []string   // names of listeners, in order
 }
 
-// newRig makes a rig that u owns. Root's lies outside /tmp, the user's in it.
-func newRig(t *testing.T, u user) *rig {
+// folder makes a directory that u owns. Root's lies outside /tmp, the user's in
+// it.
+func (u user) folder(t *testing.T) string {
 	t.Helper()
 	parent := "/tmp"
 	if u.uid == 0 {
 		parent = "/var/lib"
 	}
 	dir, err := os.MkdirTemp(parent, "steer-rig-") //nolint:usetesting // where it lies matters, and an ordinary user must reach it
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	u.own(t, dir)
+	return dir
+}
+
+// own gives a tree to u.
+func (u user) own(t *testing.T, dir string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return
+	}
+	must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, int(u.uid), int(u.gid))
+	}))
+}
+
+// newRig makes a rig that u owns.
+func newRig(t *testing.T, u user) *rig {
+	t.Helper()
+	dir := u.folder(t)
 	r := &rig{dir: dir, root: dir + "/root", out: dir + "/out", hits: dir + "/hits", proxy: dir + "/egress.sock"}
 	for _, d := range []string{r.root, r.out, dir + "/home"} {
 		must(t, os.Mkdir(d, 0o755))
@@ -65,7 +92,7 @@ func newRig(t *testing.T, u user) *rig {
 	www := r.serveHTTP(t)
 	r.startProxy(t)
 	r.startVictim(t, u)
-	must(t, exec.CommandContext(t.Context(), "chown", "-R", fmt.Sprintf("%d:%d", u.uid, u.gid), dir).Run())
+	u.own(t, dir)
 	r.env = []string{
 		"PATH=" + path, "HOME=" + dir + "/home", "USER=" + u.name, "LANG=C.UTF-8", "TERM=xterm",
 		"ROOT=" + r.root, "OUT=" + r.out, "HITS=" + r.hits,
@@ -100,12 +127,32 @@ func (r *rig) passed() []string {
 func (r *rig) hit(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f, err := os.OpenFile(r.hits, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return // the rig is being removed
+	r.reached = append(r.reached, name)
+}
+
+// unhit takes back the last hit of a listener, which was a probe of ours.
+func (r *rig) unhit(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, hit := range slices.Backward(r.reached) {
+		if hit == name {
+			r.reached = slices.Delete(r.reached, i, i+1)
+			return
+		}
 	}
-	defer f.Close()
-	_, _ = f.WriteString(name + "\n")
+}
+
+// settle waits until the listeners have noticed everything that arrived before
+// it was called, and writes the file of hits. Every listener takes what arrives
+// in order, so it has when it has noticed a probe of ours.
+func (r *rig) settle(t *testing.T) {
+	t.Helper()
+	for _, probe := range r.probes {
+		must(t, probe())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	must(t, os.WriteFile(r.hits, []byte(strings.Join(append(r.reached, ""), "\n")), 0o644))
 }
 
 // listen accepts on a stream listener and notes each connection. It is no
@@ -130,8 +177,26 @@ func (r *rig) listen(t *testing.T, network, address, name string) net.Addr {
 		r.hit(name)
 		return c.Close()
 	})
+	r.probes = append(r.probes, func() error {
+		c, err := net.DialTimeout(network, l.Addr().String(), settleWait)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if err := c.SetDeadline(time.Now().Add(settleWait)); err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.Discard, c); err != nil {
+			return err
+		}
+		r.unhit(name)
+		return nil
+	})
 	return l.Addr()
 }
+
+// settleWait is how long a listener may take to notice something.
+const settleWait = 30 * time.Second
 
 // packets notes each datagram.
 func (r *rig) packets(t *testing.T, network, address, name string) net.Addr {
@@ -139,13 +204,34 @@ func (r *rig) packets(t *testing.T, network, address, name string) net.Addr {
 	var lc net.ListenConfig
 	c, err := lc.ListenPacket(t.Context(), network, address)
 	must(t, err)
-	buf := make([]byte, 100)
+	buf, ours, noticed := make([]byte, 100), r.dir+" "+name, make(chan struct{}, 1)
 	r.background(t, c, func() error {
-		_, _, err := c.ReadFrom(buf)
-		if err == nil {
+		n, _, err := c.ReadFrom(buf)
+		switch {
+		case err != nil:
+			return err
+		case string(buf[:n]) == ours:
+			noticed <- struct{}{}
+		default:
 			r.hit(name)
 		}
-		return err
+		return nil
+	})
+	r.probes = append(r.probes, func() error {
+		out, err := net.DialTimeout(network, c.LocalAddr().String(), settleWait)
+		if err != nil {
+			return err
+		}
+		defer out.Close()
+		if _, err := io.WriteString(out, ours); err != nil {
+			return err
+		}
+		select {
+		case <-noticed:
+			return nil
+		case <-time.After(settleWait):
+			return fmt.Errorf("listener %s notices nothing", name)
+		}
 	})
 	return c.LocalAddr()
 }

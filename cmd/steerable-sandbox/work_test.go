@@ -205,7 +205,7 @@ func processes(cmdline string) []string {
 	var found []string
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
-		if text, err := os.ReadFile(file); err == nil && bytes.Contains(text, []byte(cmdline)) {
+		if text, err := os.ReadFile(file); err == nil && bytes.Contains(append([]byte{0}, text...), []byte(cmdline)) {
 			found = append(found, file)
 		}
 	}
