@@ -3,6 +3,7 @@ package executors
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -91,6 +92,9 @@ func (e *HostSpawnExecutor) Execute(ctx context.Context, call *Call) (*protocol.
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		if errors.Is(err, protocol.ErrMalformedAnswer) {
+			return unreadable(policy.NoBackend(), err.Error()), nil
 		}
 		return notRun(err.Error()), nil
 	}

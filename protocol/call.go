@@ -28,8 +28,8 @@ var _ Caller = (*Peer)(nil)
 
 // CallHost implements [Caller]. params must be encoded JSON. The result of an
 // answer without one is null. Errors are an [*Error] from the host, ctx's
-// error, [ErrFrameTooLarge] or [ErrClosed]. When ctx ends first, a later
-// answer is dropped and counted.
+// error, [ErrMalformedAnswer], [ErrFrameTooLarge] or [ErrClosed]. When ctx ends
+// first, a later answer is dropped and counted.
 func (p *Peer) CallHost(ctx context.Context, method string, params []byte, started func(id string)) (json.RawMessage, error) {
 	if len(params) > p.opts.MaxOutbound {
 		return nil, fmt.Errorf("%s: %d bytes of params, the limit is %d: %w", method, len(params), p.opts.MaxOutbound, ErrFrameTooLarge)
@@ -149,7 +149,7 @@ func (p *Peer) failCall(n uint64, err *Error) bool {
 	if reply == nil {
 		return false
 	}
-	reply <- answer{err: fmt.Errorf("malformed answer: %w", err)}
+	reply <- answer{err: fmt.Errorf("%w: %w", ErrMalformedAnswer, err)}
 	return true
 }
 

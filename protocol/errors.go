@@ -56,6 +56,9 @@ var (
 	// ErrFrameTooLarge is returned for a reverse call over the outbound cap. A
 	// reverse call is never cut, so it is not sent at all.
 	ErrFrameTooLarge = errors.New("frame_too_large")
+	// ErrMalformedAnswer is wrapped by the error of a reverse call whose answer
+	// is no frame or too long a one: the host may have done what it was asked.
+	ErrMalformedAnswer = errors.New("malformed answer")
 	// ErrCallOption is returned for a jsonrpc2 call option: the peer's ids and
 	// fields are its own.
 	ErrCallOption = errors.New("jsonrpc2 call options are not supported")
