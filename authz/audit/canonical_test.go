@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -109,5 +110,29 @@ func TestLineErrors(t *testing.T) {
 	err := &audit.LineError{Code: audit.CodeShape, Err: audit.ErrShape}
 	if !errors.Is(err, audit.ErrShape) || err.Error() != "SHAPE: "+audit.ErrShape.Error() {
 		t.Errorf("%v", err)
+	}
+}
+
+// A line that a reader would refuse for its length is never made: the chain
+// would end there.
+func TestNextRefusesLongFields(t *testing.T) {
+	for _, f := range []audit.Fields{
+		{Owner: strings.Repeat("o", audit.MaxLine)},
+		{Owner: "u1", Capability: strings.Repeat("\x01", audit.MaxLine/12)}, // six bytes each
+		{Owner: "u1", Meta: []byte(`{"a":"` + strings.Repeat("m", audit.MaxLine) + `"}`)},
+	} {
+		if _, _, err := (audit.Head{}).Next(f); !errors.Is(err, audit.ErrShape) {
+			t.Errorf("%d bytes of owner, %d of capability, %d of meta: %v", len(f.Owner), len(f.Capability), len(f.Meta), err)
+		}
+	}
+	f := audit.Fields{Owner: strings.Repeat("\x01", audit.MaxLine/13), Meta: []byte(`{"a":1}`)}
+	e, _, err := (audit.Head{}).Next(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for got, err := range audit.Lines(bytes.NewReader(e.AppendLine(nil))) {
+		if err != nil || got.Hash() != e.Hash() {
+			t.Errorf("the longest line: %v", err)
+		}
 	}
 }

@@ -74,8 +74,12 @@ type Head struct {
 }
 
 // Next returns the entry that follows h and the head after it. Meta must be
-// one JSON object on one line; it is copied. Errors are [ErrShape].
+// one JSON object on one line; it is copied. What would make a line that
+// nobody reads is refused. Errors are [ErrShape].
 func (h Head) Next(f Fields) (e Entry, next Head, err error) {
+	if f.longest() > MaxLine/2 { // the other half is ample for a signature
+		return Entry{}, h, errTooLong
+	}
 	if f.Meta != nil {
 		if err := checkMeta(f.Meta); err != nil {
 			return Entry{}, h, err

@@ -24,6 +24,15 @@ type Fields struct {
 	Meta []byte
 }
 
+// errTooLong is about fields whose line would be longer than [MaxLine].
+var errTooLong = fmt.Errorf("%w: the fields are too long for a line", ErrShape)
+
+// longest is how many bytes the fields take up in a line at most: an escape has
+// six.
+func (f *Fields) longest() int {
+	return 6*(len(f.Owner)+len(f.Action)+len(f.Capability)+len(f.Decision)+len(f.Risk)) + len(f.Meta)
+}
+
 // Record is one event in its place in a chain. It is immutable. The zero value
 // is an empty event at genesis.
 type Record struct {

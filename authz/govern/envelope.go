@@ -25,6 +25,10 @@ type Call struct {
 	Description string
 	Arguments   []byte // one JSON value; empty means {}
 
+	// Observed says that the decision is recorded and does not hold: the call
+	// runs whatever it is.
+	Observed bool
+
 	// Offline says that the call's sandbox has no network, so that what a
 	// command is given cannot leave.
 	Offline bool
@@ -66,10 +70,10 @@ func (t Tools) Envelope(call Call) Envelope {
 }
 
 // Reply returns the envelope of text that the assistant is about to show. Only
-// Owner, ChatID and Time of the call count.
+// Owner, ChatID, CallID, Time and Observed of the call count.
 func Reply(call Call, text string) Envelope {
 	return Envelope{
-		call:    Call{Owner: call.Owner, ChatID: call.ChatID, CallID: call.CallID, Time: call.Time, Tool: ReplyTool},
+		call:    Call{Owner: call.Owner, ChatID: call.ChatID, CallID: call.CallID, Time: call.Time, Tool: ReplyTool, Observed: call.Observed},
 		spec:    ToolSpec{capabilities.ChatConverse, authz.KindSend, true},
 		known:   true,
 		payload: dlp.Text(text),

@@ -62,7 +62,7 @@ func (g *Governor) Govern(e Envelope, s State) (out Outcome) {
 	if base.owner == "" {
 		base.owner = e.call.Owner
 	}
-	base.owner = valid(base.owner)
+	base.owner = ownerName(base.owner)
 	if !e.known {
 		base.action = "tool:unknown"
 	}
@@ -128,13 +128,15 @@ func (g *Governor) run(o Outcome) Outcome {
 }
 
 // checkChain holds the call against the owner and the budgets of the request.
-// Text of the assistant is no call and uses none up.
+// Text of the assistant is no call and uses none up: a budget that is used up
+// must not end the pipeline before the text was looked at.
 func checkChain(e Envelope, s State) authz.Verdict {
-	used := s.Used
-	if e.isReply() && used.Calls > 0 {
-		used.Calls = 0
+	call, used, limits := chain.Call{Owner: e.call.Owner, Size: e.Size()}, s.Used, s.Limits
+	if e.isReply() {
+		call.Size, limits = 0, chain.Limits{Calls: 1}
+		used = chain.Counters{Calls: min(used.Calls, 0), Bytes: min(used.Bytes, 0)} // negative ones stay invalid
 	}
-	return chain.Check(s.Principal.Owner(), chain.Call{Owner: e.call.Owner, Size: e.Size()}, used, s.Limits)
+	return chain.Check(s.Principal.Owner(), call, used, limits)
 }
 
 // leaks runs the data-leak stage on what is about to go out.

@@ -99,7 +99,8 @@ func (o Outcome) Unrecorded() Outcome {
 
 // side is the object beside a record. It names and counts, and never quotes.
 type side struct {
-	Phase      string         `json:"phase"` // "intent" before the call, "outcome" after it
+	Phase      string         `json:"phase"`          // "intent" before the call, "outcome" after it
+	Mode       string         `json:"mode,omitempty"` // "observe" if the decision did not hold
 	Time       string         `json:"time,omitempty"`
 	ChatID     string         `json:"chatId,omitempty"`
 	CallID     string         `json:"callId,omitempty"`
@@ -131,6 +132,9 @@ func (o Outcome) Result(word, time string, bytes int64) audit.Fields {
 }
 
 func (o Outcome) fields(s side) audit.Fields {
+	if o.envelope.call.Observed {
+		s.Mode = Observe.String()
+	}
 	s.ChatID, s.CallID = valid(o.envelope.call.ChatID), valid(o.envelope.call.CallID)
 	s.ArgsDigest = o.envelope.digest.String()
 	meta, err := json.Marshal(s)
@@ -145,6 +149,18 @@ func (o Outcome) fields(s side) audit.Fields {
 		Risk:       o.assessment.Band().String(),
 		Meta:       meta,
 	}
+}
+
+// maxOwner is longer than any owner that a request can name.
+const maxOwner = 1 << 10
+
+// ownerName makes an owner fit for a record. Two owners never become one: their
+// chains would be one too. What must be changed gets the digest of what it was.
+func ownerName(s string) string {
+	if len(s) <= maxOwner && utf8.ValidString(s) {
+		return s
+	}
+	return valid(s) + " " + audit.HashOf([]byte(s)).String()
 }
 
 // maxName bounds what of a name from outside gets into a record.

@@ -3,8 +3,11 @@ package govern
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/steerable-go/sidecar/authz"
+	"github.com/steerable-go/sidecar/authz/audit"
+	"github.com/steerable-go/sidecar/authz/capabilities"
 	"github.com/steerable-go/sidecar/authz/chain"
 	"github.com/steerable-go/sidecar/authz/risk"
 )
@@ -111,6 +114,74 @@ func TestResultRecord(t *testing.T) {
 	}
 	if rec.Action != "tool:read_file" || rec.Capability != "file.read" || rec.Decision != "ALLOW" || rec.Risk != "low" || rec.Owner != "u1" {
 		t.Errorf("%+v", rec)
+	}
+}
+
+// Budgets that are used up, or that a host made small, do not end the pipeline
+// before assistant text was looked at. Counters that make no sense still do.
+func TestRepliesHaveNoBudget(t *testing.T) {
+	g := New(Options{})
+	for _, used := range []chain.Counters{{Calls: 20}, {Bytes: chain.MaxBytes}, {Calls: 1 << 40, Bytes: 1 << 50}} {
+		for _, limits := range []chain.Limits{{}, {Calls: 1}, {Bytes: 1}, chain.DefaultLimits()} {
+			st := admin()
+			st.Used, st.Limits = used, limits
+			o := g.Govern(Reply(Call{Owner: "u1"}, "the key is "+token), st)
+			if _, hit := o.Redacted(); !hit || o.Reasons()[0] != authz.ReasonDLPBlocked || o.State().Used != used {
+				t.Errorf("used %+v of %+v: %v, looked at %v", used, limits, o.Reasons(), hit)
+			}
+			if o := g.Govern(Reply(Call{Owner: "u1"}, "all done"), st); o.Decision() != authz.Allow {
+				t.Errorf("used %+v of %+v: %v", used, limits, o.Reasons())
+			}
+		}
+	}
+	for _, used := range []chain.Counters{{Calls: -1}, {Bytes: -1}} {
+		st := admin()
+		st.Used = used
+		if o := g.Govern(Reply(Call{Owner: "u1"}, "x"), st); o.Reasons()[0] != authz.ReasonInvalidCounters {
+			t.Errorf("used %+v: %v", used, o.Reasons())
+		}
+	}
+}
+
+// Two owners never share a chain, however long their names are or whatever
+// bytes they have.
+func TestOwnersStayApart(t *testing.T) {
+	g := New(Options{})
+	long := strings.Repeat("o", 300)
+	huge := strings.Repeat("o", 3000)
+	seen := map[string]string{}
+	for _, owner := range []string{"u1", "u\xff", "u\xfe", "u\ufffd", long + "1", long + "2", huge + "1", huge + "2", strings.Repeat("é", 256)} {
+		c := call("read_file", `{}`)
+		c.Owner = owner
+		o := g.Govern(Tools{}.Envelope(c), NewState(capabilities.NewPrincipal(owner)))
+		name := o.Record().Owner
+		if other, taken := seen[name]; taken {
+			t.Errorf("%.20q… and %.20q… share the chain of %.40q…", owner, other, name)
+		}
+		seen[name] = owner
+		if len(owner) <= 512 && utf8.ValidString(owner) && name != owner {
+			t.Errorf("%q is recorded as %q", owner, name)
+		}
+		if _, _, err := (audit.Head{}).Next(o.Record()); err != nil || o.Decision() != authz.Allow {
+			t.Errorf("%.20q…: %v, %v", owner, o.Decision(), err)
+		}
+	}
+}
+
+// A decision that did not hold is recorded as such: an ESCALATE after which the
+// call ran must not look like one that a person answered.
+func TestObservedRecord(t *testing.T) {
+	g := New(Options{})
+	for _, observed := range []bool{false, true} {
+		c := call("bash", `{"command":"rm -rf build"}`)
+		c.Observed = observed
+		calls := g.Govern(Tools{}.Envelope(c), admin())
+		text := g.Govern(Reply(Call{Owner: "u1", Observed: observed}, token), admin())
+		for _, rec := range []audit.Fields{calls.Record(), calls.Result("ok", "", 1), text.Record()} {
+			if got := strings.Contains(string(rec.Meta), `"mode":"observe"`); got != observed {
+				t.Errorf("observed %v: %s", observed, rec.Meta)
+			}
+		}
 	}
 }
 
