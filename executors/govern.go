@@ -90,7 +90,7 @@ func (g *governed) Execute(ctx context.Context, call *Call) (*protocol.ToolResul
 	a := g.auth
 	out := a.decide(ctx, call)
 	marker := a.marker(out)
-	if a.opts.Mode == govern.Enforce {
+	if a.enforces() {
 		switch out.Decision() {
 		case authz.Allow:
 		case authz.Escalate:
@@ -98,6 +98,8 @@ func (g *governed) Execute(ctx context.Context, call *Call) (*protocol.ToolResul
 			escalated.MustAsk = string(out.Reasons()[0])
 			call = &escalated
 		case authz.Deny:
+			fallthrough
+		default:
 			return a.denied(call, out, marker), nil
 		}
 	}
@@ -105,11 +107,17 @@ func (g *governed) Execute(ctx context.Context, call *Call) (*protocol.ToolResul
 		return refused(ErrorAuthzDenied, "Tool call '%s' was not run: its arguments changed after they were looked at.", call.Name), nil
 	}
 	result, err := g.next.Execute(ctx, call)
+	a.watch(result, err)
 	result = a.after(ctx, out, result, err)
 	if result != nil && out.Decision() != authz.Allow {
 		mark(result, "authz", marker)
 	}
 	return result, err
+}
+
+// enforces reports whether decisions hold, as under a mode that nobody knows.
+func (a *Authorization) enforces() bool {
+	return a.opts.Mode != govern.Observe && a.opts.Mode != govern.Off
 }
 
 // ConcurrencySafe implements [ToolExecutor].
@@ -140,7 +148,7 @@ func (a *Authorization) decide(ctx context.Context, call *Call) govern.Outcome {
 func (a *Authorization) envelopeOf(call *Call) govern.Call {
 	c := govern.Call{
 		Owner: a.opts.Owner, ChatID: a.opts.ChatID, CallID: call.ID, Tool: call.Name, Arguments: call.Arguments,
-		Time: a.opts.Now().UTC().Format(time.RFC3339),
+		Time: a.opts.Now().UTC().Format(time.RFC3339), Observed: a.opts.Mode == govern.Observe,
 	}
 	if g := call.Facts.Grade; g != nil {
 		c.CommandCritical, c.CommandWarning = g.Severity == safety.Critical, g.Severity == safety.Warning
@@ -211,13 +219,33 @@ func (a *Authorization) after(ctx context.Context, out govern.Outcome, result *p
 	return result
 }
 
+// watch taints the request if what a call came back with holds a secret. All
+// that the model gets to read counts, the text of a failure too.
+func (a *Authorization) watch(result *protocol.ToolResult, err error) {
+	if a.opts.Scanner == nil {
+		return
+	}
+	hit := err != nil && a.opts.Scanner.Scan(dlp.Text(err.Error()), authz.Low).Blocked()
+	if result != nil && !hit {
+		payload, err := dlp.JSON(result.AppendJSON(nil))
+		hit = err != nil || a.opts.Scanner.Scan(payload, authz.Low).Blocked()
+	}
+	if hit {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.state = a.state.Taint()
+	}
+}
+
 // account updates the request's state; it returns what replaces a result that
 // does not fit into the budget.
 func (a *Authorization) account(out govern.Outcome, result *protocol.ToolResult, word string, size int64) *protocol.ToolResult {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if word == "refused" {
-		a.state = a.state.Release(out.Envelope())
+		if out.Decision() != authz.Deny { // a denied call was never counted; observed, it gets this far
+			a.state = a.state.Release(out.Envelope())
+		}
 		return nil
 	}
 	if result == nil {
@@ -225,12 +253,7 @@ func (a *Authorization) account(out govern.Outcome, result *protocol.ToolResult,
 	}
 	next, fits := a.state.Moved(size)
 	a.state = next
-	if a.opts.Scanner != nil && len(result.Data) > 0 {
-		if payload, err := dlp.JSON(result.Data); err != nil || a.opts.Scanner.Scan(payload, authz.Low).Blocked() {
-			a.state = a.state.Taint()
-		}
-	}
-	if fits.Allowed() || a.opts.Mode != govern.Enforce {
+	if fits.Allowed() || !a.enforces() {
 		return nil
 	}
 	withheld := fail(ErrorAuthzDenied, "The call ran, but its result of %d bytes exceeds the request's budget and was withheld.", size)
@@ -250,36 +273,52 @@ func RefusalCode(code string) bool {
 	return false
 }
 
-// GuardsReplies reports whether assistant text must be judged before it is
-// shown. A nil authorization guards nothing.
+// GuardsReplies reports whether assistant text must be judged. A nil
+// authorization guards nothing.
 func (a *Authorization) GuardsReplies() bool {
-	return a != nil && a.opts.Mode == govern.Enforce && a.opts.Replies != govern.IgnoreReplies
+	return a != nil && a.opts.Mode != govern.Off && a.opts.Replies != govern.IgnoreReplies
 }
 
-// Reply governs text that the assistant is about to show. It returns the text
-// to show instead; blocked says that nothing of it may be shown.
-func (a *Authorization) Reply(ctx context.Context, text string) (shown string, blocked bool) {
-	if a.opts.Mode == govern.Off || a.opts.Replies == govern.IgnoreReplies {
-		return text, false
+// HoldsReplies reports whether text may be shown only after it was judged, and
+// as [Authorization.Reply] returns it; otherwise judging only records.
+func (a *Authorization) HoldsReplies() bool {
+	return a.GuardsReplies() && a.enforces()
+}
+
+// Reply governs text of the assistant and returns what to show instead. Only a
+// denial changes the text: nobody can be asked about it, and what an escalation
+// is about, such as a command that is merely spoken of, harms nobody by being
+// read. A denial without a redacted text, or one that could not be recorded,
+// withholds all of it.
+func (a *Authorization) Reply(ctx context.Context, text string) string {
+	if !a.GuardsReplies() {
+		return text
 	}
 	env := govern.Reply(govern.Call{
 		Owner: a.opts.Owner, ChatID: a.opts.ChatID, Time: a.opts.Now().UTC().Format(time.RFC3339),
+		Observed: a.opts.Mode == govern.Observe,
 	}, text)
 	a.mu.Lock()
-	out := a.opts.Governor.Govern(env, a.state)
+	state := a.state
 	a.mu.Unlock()
-	clean, hit := out.Redacted()
-	if !hit {
-		return text, false
+	out := a.opts.Governor.Govern(env, state)
+	if out.Decision() != authz.Deny {
+		return text
 	}
-	if _, err := a.opts.Log.Append(ctx, auditlog.Record{Fields: out.Record()}); err != nil {
+	// A turn that is cancelled still shows what it holds.
+	if _, err := a.opts.Log.Append(context.WithoutCancel(ctx), auditlog.Record{Fields: out.Record()}); err != nil {
 		a.opts.Logger.Error().Err(err).Msg("audit record of a reply not written")
+		out = out.Unrecorded()
 	}
-	if a.opts.Mode == govern.Observe {
-		return text, false
+	clean, hit := out.Redacted()
+	switch {
+	case !a.HoldsReplies():
+		return text
+	case out.Reasons()[0] != authz.ReasonDLPBlocked || !hit:
+		return fmt.Sprintf("[withheld: %s]", out.Reasons()[0])
+	case a.opts.Replies == govern.RedactReplies:
+		return clean.Text()
+	default:
+		return fmt.Sprintf("[withheld: %s]", strings.Join(out.Categories(), ", "))
 	}
-	if a.opts.Replies == govern.RedactReplies {
-		return clean.Text(), false
-	}
-	return fmt.Sprintf("[withheld: %s]", strings.Join(out.Categories(), ", ")), true
 }

@@ -3,6 +3,7 @@ package executors
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -11,8 +12,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/steerable-go/sidecar/auditlog"
+	"github.com/steerable-go/sidecar/authz"
 	"github.com/steerable-go/sidecar/authz/capabilities"
+	"github.com/steerable-go/sidecar/authz/dlp"
 	"github.com/steerable-go/sidecar/authz/govern"
+	"github.com/steerable-go/sidecar/protocol"
 	"github.com/steerable-go/sidecar/safety"
 	"github.com/steerable-go/sidecar/sandbox"
 )
@@ -71,7 +75,7 @@ func TestOutcomeIsWhatHappened(t *testing.T) {
 			}
 			in := &Inspector{Shell: c.opts.Shell, Confiner: c, Classifier: classifier, Platform: safety.PlatformUnix}
 			host := answering(test.reply)
-			e := Chain(NewHostToolExecutor(host), Inspect(in), Govern(auth), SafetyGate(GateEnforce, false), Sandboxed(c, host, &SpawnReports{}))
+			e := Chain(NewHostToolExecutor(host), Inspect(in), Govern(auth), SafetyGate(GateEnforce, false, zerolog.Nop()), Sandboxed(c, host, &SpawnReports{}))
 			arguments, err := json.Marshal(map[string]string{"command": test.command})
 			if err != nil {
 				t.Fatal(err)
@@ -107,4 +111,116 @@ func authorization(t *testing.T, log Recorder, bytes int64) *Authorization {
 		Governor: govern.New(govern.Options{}), Tools: tools, Mode: govern.Enforce, State: state,
 		Owner: "u1", Log: log, Logger: zerolog.Nop(), Now: func() time.Time { return time.Unix(0, 0) },
 	})
+}
+
+// noLog is a log that cannot be written.
+type noLog struct{}
+
+func (noLog) Append(context.Context, auditlog.Record) (auditlog.Receipt, error) {
+	return auditlog.Receipt{}, errors.New("no space left")
+}
+
+// secretText is what no pattern may let pass.
+func secretText() string { return "ghp_" + strings.Repeat("a1b2c3d4e5f6", 3) }
+
+// TestRepliesFailClosed: whatever keeps the pipeline from looking at a text, or
+// its denial from being recorded, withholds the text; observing changes none.
+func TestRepliesFailClosed(t *testing.T) {
+	text := "the key is " + secretText()
+	for _, test := range []struct {
+		name   string
+		change func(*AuthorizationOptions)
+		want   string // what is shown for the text above
+		clean  string // what is shown for "done"
+	}{
+		{"blocked", func(*AuthorizationOptions) {}, "[withheld: github_token]", "done"},
+		{"redacted", func(o *AuthorizationOptions) { o.Replies = govern.RedactReplies }, "the key is ghp_…f6", "done"},
+		{"no budget is left", func(o *AuthorizationOptions) { o.State.Used.Bytes = o.State.Limits.Bytes }, "[withheld: github_token]", "done"},
+		{"a stage fails", func(o *AuthorizationOptions) { o.Governor = &govern.Governor{} }, "[withheld: REASON_INTERNAL_ERROR]", "[withheld: REASON_INTERNAL_ERROR]"},
+		{"another owner", func(o *AuthorizationOptions) { o.Owner = "u2" }, "[withheld: REASON_OWNER_MISMATCH]", "[withheld: REASON_OWNER_MISMATCH]"},
+		{"no record", func(o *AuthorizationOptions) { o.Log, o.Replies = noLog{}, govern.RedactReplies }, "[withheld: REASON_AUDIT_UNAVAILABLE]", "done"},
+		{"an unknown treatment", func(o *AuthorizationOptions) { o.Replies = 99 }, "[withheld: github_token]", "done"},
+		{"ignored", func(o *AuthorizationOptions) { o.Replies = govern.IgnoreReplies }, text, "done"},
+		{"observed", func(o *AuthorizationOptions) { o.Mode = govern.Observe }, text, "done"},
+		{"observed without a record", func(o *AuthorizationOptions) { o.Mode, o.Log = govern.Observe, noLog{} }, text, "done"},
+	} {
+		opts := authorization(t, &memoryLog{}, 0).opts
+		opts.Replies = govern.BlockReplies
+		test.change(&opts)
+		a := NewAuthorization(opts)
+		if got := a.Reply(t.Context(), text); got != test.want {
+			t.Errorf("%s: shown %q, want %q", test.name, got, test.want)
+		}
+		if got := a.Reply(t.Context(), "done"); got != test.clean {
+			t.Errorf("%s: shown %q, want %q", test.name, got, test.clean)
+		}
+	}
+	var none *Authorization
+	if none.GuardsReplies() || none.HoldsReplies() {
+		t.Error("no authorization guards replies")
+	}
+}
+
+// TestTaint: a secret anywhere in what the model reads taints the request, and
+// then an outbound call goes to a person, who is not there.
+func TestTaint(t *testing.T) {
+	for name, test := range map[string]struct {
+		result protocol.ToolResult
+		err    error
+		taints bool
+	}{
+		"data":         {result: protocol.ToolResult{Success: true, Data: json.RawMessage(`{"k":"` + secretText() + `"}`)}, taints: true},
+		"message":      {result: protocol.ToolResult{Success: true, Message: secretText()}, taints: true},
+		"error":        {result: protocol.ToolResult{Error: "cannot log in with password=hunter2hunter2"}, taints: true},
+		"next action":  {result: protocol.ToolResult{Success: true, NextAction: secretText()}, taints: true},
+		"broken data":  {result: protocol.ToolResult{Success: true, Data: json.RawMessage(`{"k":`)}, taints: true},
+		"failed call":  {err: errors.New("no access for " + secretText()), taints: true},
+		"nothing":      {result: protocol.ToolResult{Success: true, Message: "done", Data: json.RawMessage(`{"k":"v"}`)}},
+		"plain result": {result: protocol.ToolResult{Error: "not found"}},
+	} {
+		opts := authorization(t, &memoryLog{}, 0).opts
+		opts.Scanner = dlp.New(dlp.Options{})
+		a := NewAuthorization(opts)
+		a.watch(&test.result, test.err)
+		if a.state.Tainted != test.taints {
+			t.Errorf("%s: tainted %v, want %v", name, a.state.Tainted, test.taints)
+		}
+		out := a.decide(t.Context(), callOf("web_search", `{"query":"weather"}`))
+		if asks := out.Reasons()[0] == authz.ReasonTaintedRequest; asks != test.taints {
+			t.Errorf("%s: the next call out: %v", name, out.Reasons())
+		}
+	}
+}
+
+// TestUnknownModeEnforces: only the modes that are known to let calls run do.
+func TestUnknownModeEnforces(t *testing.T) {
+	for mode, runs := range map[govern.Mode]bool{govern.Enforce: false, govern.Observe: true, govern.Off: true, 99: false} {
+		opts := authorization(t, &memoryLog{}, 0).opts
+		opts.Mode = mode
+		host := answering(`{"success":true}`)
+		result := run(t, Chain(NewHostToolExecutor(host), Govern(NewAuthorization(opts))), callOf("frobnicate", `{"a":1}`))
+		if result.Success != runs {
+			t.Errorf("mode %d: %.200s", mode, result.AppendJSON(nil))
+		}
+	}
+}
+
+// TestObservedDenial: a call that would have been denied was never counted, so
+// that another layer's refusal has nothing to give back.
+func TestObservedDenial(t *testing.T) {
+	opts := authorization(t, &memoryLog{}, 0).opts
+	opts.Mode, opts.State.Used.Calls, opts.State.Used.Bytes = govern.Observe, 3, 300
+	a := NewAuthorization(opts)
+	stop := func(next ToolExecutor) ToolExecutor { return refusing{next} }
+	result := run(t, Chain(refusing{}, Govern(a), stop), callOf("frobnicate", `{"a":1}`))
+	if !result.Refused || a.state.Used.Calls != 3 || a.state.Used.Bytes != 300 {
+		t.Errorf("refused %v, used %+v", result.Refused, a.state.Used)
+	}
+}
+
+// refusing is a layer that refuses everything.
+type refusing struct{ ToolExecutor }
+
+func (refusing) Execute(context.Context, *Call) (*protocol.ToolResult, error) {
+	return refused(ErrorPolicyDenied, "no"), nil
 }

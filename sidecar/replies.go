@@ -11,9 +11,11 @@ import (
 	"github.com/steerable-go/sidecar/protocol"
 )
 
-// guardedReplies holds the assistant's text back until a round's text is
-// complete, and shows what authorization lets through. A secret can be split
-// over any number of deltas, so nothing shorter can be judged.
+// guardedReplies has authorization judge the assistant's text once a round's
+// text is complete: a secret can be split over any number of deltas, so nothing
+// shorter can be judged. Until then it holds the text back and then shows what
+// authorization lets through; where that only observes, it passes text on at
+// once and keeps a copy.
 type guardedReplies struct {
 	loop.Events
 	ctx  context.Context // the guard lives for one turn, whose context it is
@@ -30,16 +32,20 @@ func (g *guardedReplies) index(kind llm.DeltaKind) int {
 }
 
 // Delta implements [loop.Events].
-func (g *guardedReplies) Delta(_ context.Context, kind llm.DeltaKind, quoted []byte, _ bool) error {
+func (g *guardedReplies) Delta(ctx context.Context, kind llm.DeltaKind, quoted []byte, more bool) error {
 	var text string
 	if err := json.Unmarshal(quoted, &text); err != nil {
 		return err
 	}
 	_, _ = g.held[g.index(kind)].WriteString(text) // a Builder never fails
-	return nil
+	if g.auth.HoldsReplies() {
+		return nil
+	}
+	return g.Events.Delta(ctx, kind, quoted, more)
 }
 
-// release judges and shows what is held: reasoning first, as it came first.
+// release judges what is held, and shows it unless it has been shown: reasoning
+// first, as it came first.
 func (g *guardedReplies) release() {
 	for _, kind := range []llm.DeltaKind{llm.DeltaReasoning, llm.DeltaText} {
 		held := &g.held[g.index(kind)]
@@ -48,9 +54,11 @@ func (g *guardedReplies) release() {
 		if text == "" {
 			continue
 		}
-		shown, _ := g.auth.Reply(g.ctx, text)
-		// A host that is gone is noticed by the writer.
-		_ = g.Events.Delta(g.ctx, kind, protocol.AppendString(nil, shown), false)
+		shown := g.auth.Reply(g.ctx, text)
+		if g.auth.HoldsReplies() {
+			// A host that is gone is noticed by the writer.
+			_ = g.Events.Delta(g.ctx, kind, protocol.AppendString(nil, shown), false)
+		}
 	}
 }
 
