@@ -93,12 +93,15 @@ func (c *chain) commit(requests []*request) error {
 	}
 	b := builder{chain: c, head: c.head}
 	durable := c.opts.Sync == SyncAlways
-	for i, r := range requests {
-		b.add(r, i == len(requests)-1)
+	for _, r := range requests {
+		b.add(r)
 		durable = durable || r.record.Durable && c.opts.Sync == SyncMutations
 	}
-	if b.err != nil || len(b.lines) == 0 {
-		return b.err
+	if len(b.entries) == 0 {
+		return nil
+	}
+	if err := b.finish(); err != nil {
+		return err
 	}
 	if err := c.write(b.lines); err != nil {
 		return err
@@ -131,31 +134,40 @@ const maxLag = 16
 type builder struct {
 	chain      *chain
 	head       audit.Head
+	entries    []audit.Entry
 	lines      []byte
 	sig, keyID string // of the last entry
-	err        error
 }
 
-// add makes the line of a request. A record that cannot be one is refused
+// add makes the entry of a request. A record that cannot be one is refused
 // alone.
-func (b *builder) add(r *request, last bool) {
+func (b *builder) add(r *request) {
 	e, next, err := b.head.Next(r.record.Fields)
 	if err != nil {
 		r.err = err
 		return
 	}
-	b.sig, b.keyID = "", ""
-	if s := b.chain.opts.Signer; s != nil && (last || b.chain.opts.SignRecords) {
-		sig, err := s.Sign(e.Hash().String())
-		if err == nil {
-			e, err = e.WithSignature(sig, s.KeyID())
-		}
-		b.err = errors.Join(b.err, err)
-		b.sig, b.keyID = sig, s.KeyID()
-	}
-	b.lines = e.AppendLine(b.lines)
-	b.head = next
+	b.entries, b.head = append(b.entries, e), next
 	r.receipt = Receipt{Owner: r.record.Owner, Sequence: e.Record().Sequence(), Hash: e.Hash(), Signed: b.chain.opts.Signer != nil}
+}
+
+// finish signs the last entry, or all of them, and makes the lines.
+func (b *builder) finish() error {
+	s := b.chain.opts.Signer
+	for i, e := range b.entries {
+		if s != nil && (b.chain.opts.SignRecords || i == len(b.entries)-1) {
+			sig, err := s.Sign(e.Hash().String())
+			if err == nil {
+				e, err = e.WithSignature(sig, s.KeyID())
+			}
+			if err != nil {
+				return fmt.Errorf("sign audit record: %w", err)
+			}
+			b.sig, b.keyID = sig, s.KeyID()
+		}
+		b.lines = e.AppendLine(b.lines)
+	}
+	return nil
 }
 
 // write appends bytes or none.

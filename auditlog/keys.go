@@ -22,7 +22,11 @@ func LoadSigner(path string) (*signing.Signer, error) {
 		return nil, fmt.Errorf("load audit key: %w", err)
 	}
 	defer func() { _ = f.Close() }() // only read
-	return ReadSigner(f)
+	s, err := ReadSigner(f)
+	if err != nil {
+		return nil, fmt.Errorf("load audit key %s: %w", path, err)
+	}
+	return s, nil
 }
 
 // ReadSigner reads a private key from an open file, such as a descriptor that
@@ -42,5 +46,9 @@ func LoadVerifier(path string) (*signing.Verifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load audit public key: %w", err)
 	}
-	return signing.ParseVerifier(data)
+	v, err := signing.ParseVerifier(data)
+	if err != nil {
+		return nil, fmt.Errorf("load audit public key %s: %w", path, err)
+	}
+	return v, nil
 }

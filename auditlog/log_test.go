@@ -644,7 +644,7 @@ func TestSigning(t *testing.T) {
 	if r := mustAppend(t, l, "u1", "a"); r.Signed {
 		t.Error("signed without a key")
 	}
-	if rep, err := Verify(VerifyOptions{Dir: l.opts.Dir, Owner: "u1", Verifier: s.Verifier()}); err != nil || !rep.OK || rep.HeadSigned || rep.Signed != 0 {
+	if rep, err := Verify(VerifyOptions{Dir: l.opts.Dir, Owner: "u1", Verifier: s.Verifier()}); err != nil || rep.Code != audit.CodeSignature || rep.HeadSigned || rep.Signed != 0 {
 		t.Errorf("unsigned: %+v, %v", rep, err)
 	}
 }

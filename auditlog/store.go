@@ -164,36 +164,62 @@ func HasChain(dir, owner string) bool {
 	return err == nil
 }
 
-// Owners returns the owners that have chains below dir, sorted. A directory
-// whose chain does not name its owner is skipped; its records cannot be
-// addressed either.
+// Owners returns the owners that have chains below dir, sorted. A chain that
+// does not name the owner whose directory it lies in can be verified under no
+// name: it gives an error that is [ErrBroken], beside the owners of the others,
+// because a chain must not become invisible by being damaged.
 func Owners(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("list owners: %w", err)
 	}
 	var owners []string
+	var strays []error
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if owner, ok := ownerOf(path); e.IsDir() && ok && OwnerDir(dir, owner) == path {
+		if !isOwnerDir(e.Name()) {
+			continue
+		}
+		owner, found, err := ownerOf(filepath.Join(dir, e.Name()))
+		switch {
+		case err != nil:
+			strays = append(strays, err)
+		case found:
 			owners = append(owners, owner)
 		}
 	}
 	slices.Sort(owners)
-	return owners, nil
+	return owners, errors.Join(strays...)
 }
 
-// ownerOf asks the head, or else the first record.
-func ownerOf(dir string) (string, bool) {
-	if c, err := readCheckpoint(filepath.Join(dir, headFile)); err == nil && c != nil {
-		return c.Owner, true
+// isOwnerDir reports whether [OwnerDir] could have made a name.
+func isOwnerDir(name string) bool {
+	sum, err := hex.DecodeString(name)
+	return err == nil && len(sum) == 8 && strings.ToLower(name) == name
+}
+
+// ownerOf asks the head, or else the first record; who is not the owner of the
+// directory is not believed. Nothing is found where nothing was ever written.
+func ownerOf(dir string) (owner string, found bool, err error) {
+	c, err := readCheckpoint(filepath.Join(dir, headFile))
+	if err == nil && c != nil && OwnerDir(filepath.Dir(dir), c.Owner) == dir {
+		return c.Owner, true, nil
 	}
+	empty := err == nil && c == nil
 	numbers, err := segmentNumbers(dir)
-	if err != nil || len(numbers) == 0 {
-		return "", false
+	if err != nil {
+		return "", false, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	e, err := firstEntry(segmentPath(dir, numbers[0]))
-	return e.Record().Owner(), err == nil
+	for _, n := range numbers {
+		e, err := firstEntry(segmentPath(dir, n))
+		if err == nil && OwnerDir(filepath.Dir(dir), e.Record().Owner()) == dir {
+			return e.Record().Owner(), true, nil
+		}
+		empty = empty && errors.Is(err, io.EOF)
+	}
+	if empty {
+		return "", false, nil
+	}
+	return "", false, fmt.Errorf("%w: %s does not name its owner", ErrBroken, dir)
 }
 
 // firstEntry reads the first entry of a segment; io.EOF says that it is empty.

@@ -27,7 +27,9 @@ type VerifyOptions struct {
 	Owner string
 
 	// Verifier, if set, must accept every signature in the chain and in the
-	// heads. Without it signatures are counted but not checked.
+	// heads, and one of them must stand at the chain's end: signatures that are
+	// not there are no valid ones. Without it signatures are counted but not
+	// checked.
 	Verifier *signing.Verifier
 
 	// Head is a checkpoint that was stored elsewhere. The one beside the
@@ -96,9 +98,10 @@ func readLock(dir string) (unlock func(), err error) {
 
 // verification is one walk over a chain.
 type verification struct {
-	opts VerifyOptions
-	dir  string
-	tomb *Checkpoint
+	opts   VerifyOptions
+	dir    string
+	tomb   *Checkpoint
+	pinned bool // a signed head has confirmed the end of the chain
 }
 
 // run walks the chain and holds it against a checkpoint, if there is one.
@@ -112,11 +115,14 @@ func (v *verification) run(head *Checkpoint) (Report, error) {
 	if head != nil {
 		anchor := head.Anchor()
 		opts.Anchor = &anchor
-		rep.HeadSigned = v.opts.Verifier.Verify(head.Head.String(), head.Signature)
+		rep.HeadSigned = v.accepts(head)
 	}
 	buried := v.tomb == nil
+	sealed := false // the last entry, and with it all before it, is signed
 	rep.Result = audit.Verify(v.entries(func(e audit.Entry) {
 		buried = buried || v.buries(e)
+		sig, _ := e.Signature()
+		sealed = sig != ""
 		if e.Record().Action() == actionRecovered {
 			rep.Recoveries++
 		}
@@ -131,10 +137,26 @@ func (v *verification) run(head *Checkpoint) (Report, error) {
 	case !buried:
 		// A tombstone that the chain does not speak of was not set by prune.
 		rep.fail(audit.CodeAnchorMismatch)
-	case head != nil && head.Signed && v.opts.Verifier != nil && !rep.HeadSigned:
+	case v.opts.Verifier != nil && !v.signed(head, &rep, sealed):
 		rep.fail(audit.CodeSignature)
 	}
 	return rep, nil
+}
+
+// accepts reports whether the verifier's key signed a checkpoint.
+func (v *verification) accepts(c *Checkpoint) bool {
+	key := v.opts.Verifier
+	return c.KeyID == key.KeyID() && key.Verify(c.Head.String(), c.Signature)
+}
+
+// signed reports whether no checkpoint has a wrong signature, and a right one
+// stands at the end of the chain: that of the last entry, or of a head.
+func (v *verification) signed(head *Checkpoint, rep *Report, sealed bool) bool {
+	if head != nil && head.Signed && !rep.HeadSigned || v.tomb != nil && v.tomb.Signed && !v.accepts(v.tomb) {
+		return false
+	}
+	v.pinned = v.pinned || rep.HeadSigned && rep.TailPinned
+	return sealed || v.pinned || rep.Records == 0
 }
 
 // entries yields the chain and shows each entry on the way.

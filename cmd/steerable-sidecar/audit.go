@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/steerable-go/sidecar/auditlog"
@@ -27,7 +28,8 @@ head look at every chain in it. verify --head takes what head --json printed.
 
 verify exits with 0 if all is well, 1 if a chain was tampered with or cannot be
 read, 2 if records are missing at its end, 3 if its last line is torn, 4 if a
-signature is wrong, and 64 for wrong usage.
+signature is wrong or, with --pubkey, none stands at its end, and 64 for wrong
+usage.
 `
 
 // Exit codes of "audit verify", which scripts tell apart.
@@ -168,10 +170,10 @@ func (r *auditRun) load() error {
 		}
 		r.dir = filepath.Join(home, ".steerable", "audit")
 	}
-	_, err := auditlog.Owners(r.dir)
-	if err != nil {
+	if _, err := os.ReadDir(r.dir); err != nil {
 		return fmt.Errorf("no audit log: %w", err)
 	}
+	var err error
 	if r.dir, err = filepath.Abs(r.dir); err != nil {
 		return err
 	}
@@ -211,12 +213,21 @@ func (r *auditRun) loadHead() error {
 	return nil
 }
 
-// owners returns the owners to look at.
+// owners returns the owners to look at, and beside them an error about chains
+// that cannot be looked at.
 func (r *auditRun) owners() ([]string, error) {
 	if r.hasOwner {
 		return []string{r.owner}, nil
 	}
 	return auditlog.Owners(r.dir)
+}
+
+// hasChain returns an error if an owner has none.
+func (r *auditRun) hasChain(owner string) error {
+	if !auditlog.HasChain(r.dir, owner) {
+		return fmt.Errorf("owner %q has no chain", owner)
+	}
+	return nil
 }
 
 func (r *auditRun) options(owner string) auditlog.VerifyOptions {
@@ -226,18 +237,15 @@ func (r *auditRun) options(owner string) auditlog.VerifyOptions {
 // verify checks the chains and returns the exit code of the first that is not
 // whole.
 func (r *auditRun) verify() (int, error) {
-	owners, err := r.owners()
-	if err != nil {
-		return 0, err
-	}
+	owners, strays := r.owners()
 	code := exitOK
 	for _, owner := range owners {
 		rep, err := auditlog.Verify(r.options(owner))
 		if err != nil {
 			return 0, fmt.Errorf("owner %q: %w", owner, err)
 		}
-		if !auditlog.HasChain(r.dir, owner) && r.checkpoint == nil {
-			return 0, fmt.Errorf("owner %q has no chain", owner)
+		if err := r.hasChain(owner); err != nil && r.checkpoint == nil {
+			return 0, err
 		}
 		if err := r.printReport(owner, rep); err != nil {
 			return 0, err
@@ -246,10 +254,10 @@ func (r *auditRun) verify() (int, error) {
 			code = reportCode(rep)
 		}
 	}
-	if len(owners) == 0 && !r.asJSON {
+	if len(owners) == 0 && strays == nil && !r.asJSON {
 		_, _ = fmt.Fprintln(r.env.stdout, "no chains")
 	}
-	return code, nil
+	return code, strays
 }
 
 // reportCode maps a report to an exit code.
@@ -324,11 +332,11 @@ func (r *auditRun) signedText(rep auditlog.Report) string {
 
 // head prints where the chains end, as checkpoints to be stored elsewhere.
 func (r *auditRun) head() (int, error) {
-	owners, err := r.owners()
-	if err != nil {
-		return 0, err
-	}
+	owners, strays := r.owners()
 	for _, owner := range owners {
+		if err := r.hasChain(owner); err != nil {
+			return 0, err
+		}
 		c, err := auditlog.CurrentHead(r.options(owner), r.signer)
 		if err != nil {
 			return 0, fmt.Errorf("owner %q: %w", owner, err)
@@ -342,12 +350,15 @@ func (r *auditRun) head() (int, error) {
 			return 0, err
 		}
 	}
-	return exitOK, nil
+	return exitOK, strays
 }
 
 // show prints the lines of one chain as they stand in the files. It verifies
 // nothing.
 func (r *auditRun) show() (int, error) {
+	if err := r.hasChain(r.owner); err != nil {
+		return 0, err
+	}
 	shown := uint64(0)
 	for e, err := range auditlog.Entries(r.dir, r.owner) {
 		if err != nil {

@@ -95,7 +95,7 @@ func TestAuditVerify(t *testing.T) {
 		{"signed, not checked", signed, nil, nil, exitOK, "3 signatures not checked without --pubkey"},
 		{"signed", signed, nil, []string{"--pubkey", pub}, exitOK, "head signature valid"},
 		{"another key", signed, nil, []string{"--pubkey", otherPub}, exitSignature, "NOT verified: SIGNATURE"},
-		{"unsigned under a key", auditlog.Options{}, nil, []string{"--pubkey", pub}, exitOK, "unsigned"},
+		{"unsigned under a key", auditlog.Options{}, nil, []string{"--pubkey", pub}, exitSignature, "NOT verified: SIGNATURE at record 3"},
 		{"changed", auditlog.Options{}, func(t *testing.T, dir string) {
 			edit(t, segment(dir), func(d []byte) []byte { return bytes.Replace(d, []byte("ALLOW"), []byte("DENYX"), 1) })
 		}, nil, exitTampered, "NOT verified: HASH_MISMATCH at record 0; the 0 before it stand"},
@@ -115,6 +115,13 @@ func TestAuditVerify(t *testing.T) {
 		{"damaged head", auditlog.Options{}, func(t *testing.T, dir string) {
 			edit(t, filepath.Join(auditlog.OwnerDir(dir, "u1"), "head.json"), func([]byte) []byte { return nil })
 		}, []string{"--owner", "u1"}, exitFailed, ""},
+		{"head of somebody else", auditlog.Options{}, func(t *testing.T, dir string) {
+			edit(t, filepath.Join(auditlog.OwnerDir(dir, "u1"), "head.json"), func(d []byte) []byte { return bytes.Replace(d, []byte("u1"), []byte("u2"), 1) })
+		}, nil, exitTampered, "ANCHOR_MISMATCH"},
+		{"nothing names the owner", auditlog.Options{}, func(t *testing.T, dir string) {
+			edit(t, filepath.Join(auditlog.OwnerDir(dir, "u1"), "head.json"), func(d []byte) []byte { return bytes.Replace(d, []byte("u1"), []byte("u2"), 1) })
+			edit(t, segment(dir), func(d []byte) []byte { return d[1:] })
+		}, nil, exitFailed, ""},
 		{"missing key file", auditlog.Options{}, nil, []string{"--pubkey", "/nonexistent"}, exitFailed, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -208,6 +215,11 @@ func TestAuditUsage(t *testing.T) {
 	}
 	if code, stdout, _ := runIn(t, "", "audit", "verify", "--dir", dir); code != exitOK || stdout != "no chains\n" {
 		t.Errorf("empty directory: %d %q", code, stdout)
+	}
+	for _, verb := range []string{"show", "head", "verify"} {
+		if code, stdout, stderr := runIn(t, "", "audit", verb, "--dir", dir, "--owner", "nobody"); code != exitFailed || stdout != "" || !strings.Contains(stderr, "no chain") {
+			t.Errorf("%s of nobody's chain: %d %q %q", verb, code, stdout, stderr)
+		}
 	}
 	if code, _, stderr := runIn(t, "", "audit", "verify"); code != exitFailed || !strings.Contains(stderr, "HOME") {
 		t.Errorf("no directory: %d %q", code, stderr)
