@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -104,6 +105,39 @@ func TestSidecar(t *testing.T) {
 						t.Error(outcomes[i].mismatch)
 					}
 				})
+			}
+		})
+	}
+}
+
+// TestSidecarConfined plays the transcripts that need a backend which enforces
+// everything.
+func TestSidecarConfined(t *testing.T) {
+	// Found out without the code under test.
+	if err := exec.CommandContext(t.Context(), "bwrap", "--unshare-all", "--ro-bind", "/", "/", "true").Run(); err != nil {
+		if os.Getenv("STEERABLE_E2E_REQUIRED") == "1" {
+			t.Fatal("bwrap must work here:", err)
+		}
+		t.Skip("bwrap does not work here:", err)
+	}
+	binary := buildSidecar(t)
+	suite := Suite{Dir: "testdata/confined"}
+	transcripts, err := suite.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := schemas.New()
+	player := Player{
+		Command: []string{binary}, Timeout: 15 * time.Second, CleanExit: true,
+		Check: func(line []byte) error { return checkSchemas(set, line) },
+	}
+	for i, o := range playAll(t.Context(), player, transcripts) {
+		t.Run(transcripts[i].Name, func(t *testing.T) {
+			if o.err != nil {
+				t.Fatal(o.err)
+			}
+			if o.mismatch != nil {
+				t.Error(o.mismatch)
 			}
 		})
 	}

@@ -35,6 +35,9 @@ type ApprovalOptions struct {
 	// Enforced says that the safety gate refuses critical commands; otherwise
 	// their grade is only shown.
 	Enforced bool
+	// Workspace is the confinement of the turn's commands, for workspace
+	// auto-approval of calls that run none; nil approves no such call.
+	Workspace *Confiner
 	// WorkspaceRoots replace the writable roots of the confinement as what
 	// counts as the workspace; nil keeps them.
 	WorkspaceRoots []string
@@ -98,17 +101,21 @@ func (e *ApprovalExecutor) request(call *Call) approvals.Request {
 	case !e.opts.Enforced:
 		req.Critical = approvals.CriticalObserve
 	}
-	if d := f.Confinement; d != nil {
+	d := f.Confinement
+	if d != nil {
 		req.Sandbox = d.Report.AppendJSON(nil)
-		req.Posture = e.posture(call, d)
+	} else if !f.Shell && e.opts.Workspace != nil {
+		d = e.opts.Workspace.decide(call.Name)
 	}
+	req.Posture = e.posture(call, d)
 	return req
 }
 
 // posture is what workspace auto-approval may rely on: the confinement of this
-// very call, and nothing else.
+// very call or, for one that runs no command, of the turn's commands, which
+// could prepare a way out for it.
 func (e *ApprovalExecutor) posture(call *Call, d *Confinement) *approvals.Posture {
-	if d.Backend == nil || d.Refused != "" {
+	if d == nil || d.Backend == nil || d.Refused != "" {
 		return nil
 	}
 	p := &approvals.Posture{
@@ -193,8 +200,9 @@ type approvalParams struct {
 	RequestID       string          `json:"requestId"`
 	SuggestedPrefix []string        `json:"suggestedPrefix"`
 	Severity        string          `json:"severity,omitempty"`
-	MatchedRules    []string        `json:"matchedRules,omitempty"`
+	MatchedRules    []string        `json:"matchedRules,omitzero"` // empty for a safe command
 	Sandbox         json.RawMessage `json:"sandbox,omitempty"`
+	Fingerprint     string          `json:"fingerprint"`
 	TimeoutMs       int64           `json:"timeoutMs"`
 }
 
@@ -211,25 +219,30 @@ func (h *HostApprover) Ask(ctx context.Context, req approvals.Request) (approval
 		ToolName: req.Tool, Arguments: req.Arguments, Mode: string(cmp.Or(req.Mode, approvals.ModeOf(req.Tool))),
 		Category: category(&req), Round: req.Round, StreamID: req.StreamID, ChatID: req.ChatID, CallID: req.CallID,
 		RequestID: req.RequestID, SuggestedPrefix: req.SuggestedPrefix,
-		Severity: req.Severity, MatchedRules: req.MatchedRules, Sandbox: req.Sandbox, TimeoutMs: h.Timeout.Milliseconds(),
+		Severity: req.Severity, MatchedRules: req.MatchedRules, Sandbox: req.Sandbox,
+		Fingerprint: req.Fingerprint.String(), TimeoutMs: h.Timeout.Milliseconds(),
 	}
 	raw, err := protocol.Marshal(params)
 	if err != nil {
 		return approvals.Decision{}, fmt.Errorf("encode the question: %w", err)
 	}
 	reply, err := h.Caller.CallHost(ctx, protocol.ReverseApproval, raw, nil)
-	h.Notify(protocol.NotifyApprovalResolved, resolvedParams{req.StreamID, req.RequestID, outcomeOf(ctx, err)})
+	if errors.Is(err, protocol.ErrFrameTooLarge) { // the host has not seen the question
+		return approvals.Decision{}, err
+	}
+	h.Notify(protocol.NotifyApprovalResolved, resolvedParams{req.StreamID, req.RequestID, outcomeOf(ctx)})
 	if err != nil {
 		return approvals.Decision{}, err
 	}
 	return approvals.ParseReply(reply)
 }
 
-// outcomeOf says how a question ended.
-func outcomeOf(ctx context.Context, err error) string {
+// outcomeOf says how a question ended. An answer that comes when the context has
+// ended is late: it does not count.
+func outcomeOf(ctx context.Context) string {
 	cause := context.Cause(ctx)
 	switch {
-	case err == nil || cause == nil:
+	case cause == nil:
 		return "answered"
 	case errors.Is(cause, approvals.ErrTimedOut):
 		return "timed_out"

@@ -83,6 +83,15 @@ func (c *Confiner) Decide(_ context.Context, call *Call) *Confinement {
 	if !c.applies(call) {
 		return nil
 	}
+	d := c.decide(call.Name)
+	if d.Spawn {
+		c.checkReach(call, d)
+	}
+	return d
+}
+
+// decide returns how the commands of a tool are confined.
+func (c *Confiner) decide(tool string) *Confinement {
 	d := &Confinement{Report: policy.NoBackend(), Policy: c.opts.Policy}
 	backend, err := c.choose()
 	switch {
@@ -96,10 +105,9 @@ func (c *Confiner) Decide(_ context.Context, call *Call) *Confinement {
 		return d
 	case c.opts.HostSpawn:
 		d.Spawn = true
-		c.checkReach(call, d)
 		return d
 	}
-	d.Refused = shortfall(&c.opts, call.Name, d.Report)
+	d.Refused = shortfall(&c.opts, tool, d.Report)
 	return d
 }
 

@@ -1,6 +1,7 @@
 package executors
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
 
 	"github.com/steerable-go/sidecar/protocol"
 	"github.com/steerable-go/sidecar/safety"
@@ -212,24 +214,26 @@ func TestSafetyGate(t *testing.T) {
 		ask              bool
 		runs             bool
 		marker           string
+		events           int
 	}{
-		{"critical", "bash", `{"command":"sudo ls"}`, GateEnforce, false, false, `"safety":{"severity":"critical","matchedRules":["sudo"],"gate":"enforce"}`},
-		{"critical, asked", "bash", `{"command":"sudo ls"}`, GateEnforce, true, true, `"severity":"critical"`},
-		{"critical, observed", "bash", `{"command":"sudo ls"}`, GateObserve, false, true, `"gate":"observe"`},
-		{"off", "bash", `{"command":"sudo ls"}`, GateOff, false, true, `"gate":"off"`},
-		{"unknown mode enforces", "bash", `{"command":"sudo ls"}`, GateMode(9), false, false, `"gate":"enforce"`},
-		{"warning", "bash", `{"command":"rm -r x"}`, GateEnforce, false, true, `"severity":"warning"`},
-		{"safe", "bash", `{"command":"ls"}`, GateEnforce, false, true, ``},
-		{"no command", "bash", `{"cmd":"sudo ls"}`, GateEnforce, false, false, ``},
-		{"list", "shell", `{"command":["sudo","ls"]}`, GateOff, false, false, ``},
-		{"not a shell tool", "note", `{"command":"sudo ls"}`, GateEnforce, false, true, ``},
+		{"critical", "bash", `{"command":"sudo ls"}`, GateEnforce, false, false, `"safety":{"severity":"critical","matchedRules":["sudo"],"gate":"enforce"}`, 1},
+		{"critical, asked", "bash", `{"command":"sudo ls"}`, GateEnforce, true, true, `"severity":"critical"`, 1},
+		{"critical, observed", "bash", `{"command":"sudo ls"}`, GateObserve, false, true, `"gate":"observe"`, 1},
+		{"off", "bash", `{"command":"sudo ls"}`, GateOff, false, true, `"gate":"off"`, 0},
+		{"unknown mode enforces", "bash", `{"command":"sudo ls"}`, GateMode(9), false, false, `"gate":"enforce"`, 1},
+		{"warning", "bash", `{"command":"rm -r x"}`, GateEnforce, false, true, `"severity":"warning"`, 1},
+		{"safe", "bash", `{"command":"ls"}`, GateEnforce, false, true, ``, 0},
+		{"no command", "bash", `{"cmd":"sudo ls"}`, GateEnforce, false, false, ``, 0},
+		{"list", "shell", `{"command":["sudo","ls"]}`, GateOff, false, false, ``, 0},
+		{"not a shell tool", "note", `{"command":"sudo ls"}`, GateEnforce, false, true, ``, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			in := &Inspector{Shell: &Shell{}, Classifier: classifier, Platform: safety.PlatformUnix}
 			if test.mode == GateOff {
 				in.Classifier = nil
 			}
-			e := Chain(NewHostToolExecutor(echoHost()), Inspect(in), SafetyGate(test.mode, test.ask))
+			var log bytes.Buffer
+			e := Chain(NewHostToolExecutor(echoHost()), Inspect(in), SafetyGate(test.mode, test.ask, zerolog.New(&log)))
 			result := run(t, e, callOf(test.tool, test.args))
 			got := string(result.AppendJSON(nil))
 			if result.Success != test.runs || !strings.Contains(got, test.marker) {
@@ -241,13 +245,16 @@ func TestSafetyGate(t *testing.T) {
 			if test.marker == "" && strings.Contains(got, `"severity"`) {
 				t.Errorf("marked without need: %s", got)
 			}
+			if logged := log.String(); strings.Count(logged, "\n") != test.events || strings.Contains(logged, "sudo ls") {
+				t.Errorf("logged %q, want %d events without the command", logged, test.events)
+			}
 		})
 	}
 }
 
 // TestUngradedIsRefused: a gate that is up and has no grade lets nothing pass.
 func TestUngradedIsRefused(t *testing.T) {
-	e := Chain(NewHostToolExecutor(echoHost()), Inspect(&Inspector{Shell: &Shell{}}), SafetyGate(GateEnforce, false))
+	e := Chain(NewHostToolExecutor(echoHost()), Inspect(&Inspector{Shell: &Shell{}}), SafetyGate(GateEnforce, false, zerolog.Nop()))
 	if result := run(t, e, callOf("bash", `{"command":"ls"}`)); result.Success || result.Error != ErrorPolicyDenied {
 		t.Errorf("got %s", result.AppendJSON(nil))
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rs/zerolog"
+
 	"github.com/steerable-go/sidecar/protocol"
 	"github.com/steerable-go/sidecar/safety"
 )
@@ -60,10 +62,11 @@ type safetyMarker struct {
 // SafetyGate returns the layer that refuses critical commands. It applies to
 // every shell call wherever it runs, and looks at the command as the model
 // wrote it. askCritical leaves critical commands to a person instead: the
-// approval layer then asks, every time.
-func SafetyGate(mode GateMode, askCritical bool) Middleware {
+// approval layer then asks, every time. log gets one event for each command
+// that is not graded safe, without its text, which may hold secrets.
+func SafetyGate(mode GateMode, askCritical bool, log zerolog.Logger) Middleware {
 	return func(next ToolExecutor) ToolExecutor {
-		return &safetyGate{next: next, mode: mode, ask: askCritical}
+		return &safetyGate{next: next, mode: mode, ask: askCritical, log: log}
 	}
 }
 
@@ -71,6 +74,7 @@ type safetyGate struct {
 	next ToolExecutor
 	mode GateMode
 	ask  bool
+	log  zerolog.Logger
 }
 
 // Execute implements [ToolExecutor].
@@ -98,15 +102,25 @@ func (g *safetyGate) Execute(ctx context.Context, call *Call) (*protocol.ToolRes
 		}
 		return g.run(ctx, call, marker)
 	case safety.Warning:
+		g.report(call, marker, "runs")
 		return g.run(ctx, call, marker)
 	case safety.Critical:
 		if g.mode == GateObserve || g.ask {
+			g.report(call, marker, "left to the approval layer")
 			return g.run(ctx, call, marker)
 		}
 	}
+	g.report(call, marker, "refused")
 	result := refused(ErrorPolicyDenied, "Shell command blocked by safety policy: [%s]", strings.Join(marker.MatchedRules, ", "))
 	mark(result, "safety", marker)
 	return result, nil
+}
+
+// report logs the grade of a command and what comes of it.
+func (g *safetyGate) report(call *Call, marker *safetyMarker, outcome string) {
+	g.log.Warn().Str("tool", call.Name).Str("streamId", call.Turn.StreamID).Str("callId", call.ID).
+		Str("severity", string(marker.Severity)).Strs("rules", marker.MatchedRules).Str("gate", marker.Gate).
+		Str("outcome", outcome).Msg("command graded")
 }
 
 // run passes the call on and marks its result.

@@ -83,6 +83,13 @@ func (p *Peer) forget(n uint64) {
 	delete(p.pending, n)
 }
 
+// issued reports whether call n was ever made.
+func (p *Peer) issued(n uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return n <= p.serial
+}
+
 // take removes and returns the waiter of call n, or nil.
 func (p *Peer) take(n uint64) chan answer {
 	p.mu.Lock()
@@ -101,7 +108,11 @@ func (p *Peer) deliver(f *frame) {
 	}
 	if reply == nil {
 		p.strays.Add(1)
-		p.opts.Log.Debug().Bytes("id", f.id).Msg("answer to nobody dropped")
+		if ours && p.issued(n) { // late, or a second one: somebody may have relied on it
+			p.opts.Log.Info().Bytes("id", f.id).Msg("late answer dropped")
+		} else {
+			p.opts.Log.Debug().Bytes("id", f.id).Msg("answer to nobody dropped")
+		}
 		return
 	}
 	if f.hasFault && string(f.fault) != "null" {

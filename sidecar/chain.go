@@ -36,23 +36,27 @@ func (s *Server) chain(ctx context.Context, inner executors.ToolExecutor, spec *
 			Shell: l.shell, Classifier: l.classifier, Platform: l.platform, Confiner: confiner,
 		}),
 		executors.Govern(auth),
-		executors.SafetyGate(l.gate, l.ask),
-		executors.Approval(s.approval(l)),
+		executors.SafetyGate(l.gate, l.ask, s.opts.Log),
+		executors.Approval(s.approval(l, confiner)),
 		executors.Timeout(spec.toolTimeout),
 		executors.Sandboxed(confiner, s.peer, &s.spawned),
 	)
 }
 
 // approval builds the approval layer's options.
-func (s *Server) approval(l *layers) executors.ApprovalOptions {
+func (s *Server) approval(l *layers, confiner *executors.Confiner) executors.ApprovalOptions {
 	opts := l.approval
 	if opts.Mode == approvals.GateHost {
 		opts.Host = &executors.HostApprover{Caller: s.peer, Notify: s.notify, Timeout: opts.Timeout}
 	}
-	return executors.ApprovalOptions{
+	out := executors.ApprovalOptions{
 		Gate: approvals.NewGate(opts), AskCritical: l.ask,
 		Enforced: l.gate == executors.GateEnforce, WorkspaceRoots: l.workspace,
 	}
+	if opts.WorkspaceAuto { // else nothing needs the backend before the first command
+		out.Workspace = confiner
+	}
+	return out
 }
 
 // notify sends a notification of ours; a host that is gone is noticed elsewhere.

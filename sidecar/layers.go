@@ -167,11 +167,12 @@ func (s *Server) parseSafety(p *protocol.ChatStreamParams, l *layers) error {
 	if l.platform, err = parsePlatform(o.Platform); err != nil {
 		return err
 	}
-	if l.gate == executors.GateOff {
-		return nil
-	}
-	if l.classifier, err = s.classifiers.get(o.Set, o.Disabled, o.Patterns); err != nil {
+	classifier, err := s.classifiers.get(o.Set, o.Disabled, o.Patterns)
+	if err != nil { // a malformed rule is one whatever the gate does
 		return protocol.InvalidParams("safety: %s", err)
+	}
+	if l.gate != executors.GateOff {
+		l.classifier = classifier
 	}
 	return nil
 }
