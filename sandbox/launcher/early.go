@@ -87,9 +87,9 @@ func exit(code int) { syscall.Exit(code) }
 // those that are handled early. It prints what is known and returns the exit
 // status of a failed wrapper.
 func Main(args []string) int {
-	complain("usage: steerable-sandbox exec [flags] -- COMMAND…")
-	if len(args) > 1 && (args[1] == "--help" || args[1] == "help") {
-		return 0
+	if len(args) > 1 && slices.Contains([]string{"--help", "-help", "-h", "help"}, args[1]) {
+		return help()
 	}
+	complain("usage: steerable-sandbox exec [flags] -- COMMAND…; --help lists the flags")
 	return exitWrapper
 }

@@ -15,6 +15,12 @@ func report(b []byte) {
 	_, _ = f.Write(b) // a reader that is gone changes nothing
 }
 
+// say writes to standard output.
+func say(text string) {
+	f := os.NewFile(uintptr(syscall.Stdout), "stdout")
+	_, _ = f.WriteString(text)
+}
+
 // run refuses: there is no confinement here that a process could put on
 // itself (seed 000, "Windows: no backend").
 func (l *launch) run() (int, error) {

@@ -19,7 +19,10 @@ func run(v verb, args, environ []string) int {
 	case verbExec:
 	}
 	l, err := prepare(args, environ)
-	if err != nil {
+	switch {
+	case errors.Is(err, errHelp):
+		return help()
+	case err != nil:
 		return failed(err)
 	}
 	code, err := l.run()
@@ -61,12 +64,27 @@ type launch struct {
 	signals <-chan os.Signal
 }
 
+// errHelp says that the command line asks for help.
+var errHelp = errors.New("help")
+
+// help prints what there is to know.
+func help() int {
+	say("usage: steerable-sandbox exec [flags] (-- COMMAND… | --script FILE|-)\n" +
+		"       steerable-sidecar sandbox exec [flags] (-- COMMAND… | --script FILE|-)\n\n" +
+		"Runs one command confined and exits as it does, or with 125 and one line on\n" +
+		"standard error if it could not be confined.\n\n" + policy.FlagsHelp + policy.ScriptHelp)
+	return 0
+}
+
 // prepare reads the command line and checks everything that does not depend on
 // a rung.
 func prepare(args, environ []string) (*launch, error) {
 	command, err := policy.ParseArgs(args)
 	if err != nil {
 		return nil, err
+	}
+	if command.Help || len(args) == 1 && args[0] == "-h" {
+		return nil, errHelp
 	}
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -135,9 +153,8 @@ func line(text string) string {
 // checkReport refuses to go on below what was required and prints the report
 // if it was asked for. Nothing of the command has run when it is called.
 func (l *launch) checkReport(r policy.Report) error {
-	if r.Enforcement < l.command.Require {
-		return &wrapperError{what: "enforcement is " + r.Enforcement.String() + ", " +
-			l.command.Require.String() + " is required (not enforced: " + strings.Join(r.NotEnforced, ", ") + ")"}
+	if what := r.Shortfall(l.command.Require); what != "" {
+		return &wrapperError{what: what}
 	}
 	if l.command.JSON {
 		report(append(r.AppendJSON(nil), '\n'))

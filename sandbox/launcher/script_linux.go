@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"bytes"
 	"io"
 	"os"
 
@@ -21,6 +22,10 @@ func (l *launch) openScript() error {
 	text, err := readScript(path)
 	if err != nil {
 		return &wrapperError{what: "read script", err: err}
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		// A shell would succeed, and nothing would look like something.
+		return &wrapperError{what: "the script is empty"}
 	}
 	if l.command.Unlink && path != "-" {
 		if err := os.Remove(path); err != nil {

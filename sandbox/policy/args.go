@@ -18,6 +18,7 @@ type Command struct {
 	// Unsupervised gives up the supervisor of the landlock rung, and with it
 	// metadata and unix sockets, for one process start less.
 	Unsupervised bool
+	Help         bool // --help was said; nothing else is set
 
 	networkOff bool // --network off was said, which wins over --allow
 }
@@ -74,7 +75,7 @@ func egressArgs(e Egress) []string {
 		}
 		a = append(a, "--network", "on")
 		for _, host := range e.Hosts {
-			a = append(a, "--allow", host)
+			a = append(a, "--allow="+host) // a host may be called "--"
 		}
 	}
 	return a
@@ -94,16 +95,38 @@ func limitFlags(l *Limits) []limitFlag {
 	}
 }
 
-// ParseArgs reads the arguments of the exec verb. Flags take their value
-// after "=" or as the next argument; the first argument that is no flag, or
-// "--", starts the command. Errors are of type [*RefusedError].
+// ParseArgs reads the arguments of the exec verb: flags and a command or a
+// script. Errors are of type [*RefusedError].
 func ParseArgs(args []string) (Command, error) {
+	c, err := ParseFlags(args)
+	if err != nil || c.Help {
+		return c, err
+	}
+	switch {
+	case c.Script == "" && len(c.Argv) == 0:
+		return Command{}, refuse(ReasonUsage, "no command: give -- COMMAND… or --script FILE")
+	case c.Script != "" && len(c.Argv) > 0:
+		return Command{}, refuse(ReasonUsage, "--script and a command exclude each other")
+	case c.Script == "" && (c.Shell != "" || c.Unlink):
+		return Command{}, refuse(ReasonUsage, "--shell and --unlink go with --script")
+	}
+	return c, nil
+}
+
+// ParseFlags reads flags, and what follows them as the command, which may be
+// missing. Flags take their value after "=" or as the next argument; the first
+// argument that is no flag, or "--", starts the command. Errors are of type
+// [*RefusedError].
+func ParseFlags(args []string) (Command, error) {
 	c := Command{Backend: BackendAuto}
 	for len(args) > 0 {
 		arg := args[0]
 		if arg == "--" {
 			args = args[1:]
 			break
+		}
+		if arg == "--help" {
+			return Command{Help: true}, nil
 		}
 		if !strings.HasPrefix(arg, "--") {
 			break
@@ -117,12 +140,6 @@ func ParseArgs(args []string) (Command, error) {
 	c.Argv = args
 	if c.networkOff {
 		c.Config.Network = false
-	}
-	switch {
-	case c.Script == "" && len(args) == 0:
-		return Command{}, refuse(ReasonUsage, "no command: give -- COMMAND… or --script FILE")
-	case c.Script != "" && len(args) > 0:
-		return Command{}, refuse(ReasonUsage, "--script and a command exclude each other")
 	}
 	return c, nil
 }
@@ -143,7 +160,7 @@ func (c *Command) flag(args []string) (rest []string, err error) {
 		return nil, refuse(ReasonUsage, "unknown flag %s", name)
 	}
 	if !joined {
-		if len(rest) == 0 {
+		if len(rest) == 0 || rest[0] == "--" {
 			return nil, refuse(ReasonUsage, "%s needs a value", name)
 		}
 		value, rest = rest[0], rest[1:]

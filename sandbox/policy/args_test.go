@@ -69,11 +69,30 @@ func TestParseArgsRefuses(t *testing.T) {
 		{"--cpu-seconds", "-1", "x"},
 		{"--cpu-seconds", "1.5", "x"},
 		{"--script", "f", "--", "x"},
+		{"--allow", "--", "x"},
+		{"--root", "--", "x"},
+		{"--shell", "bash", "--", "x"},
+		{"--unlink", "--", "x"},
+		{"--help=yes", "x"},
 	} {
 		_, err := ParseArgs(args)
 		var refused *RefusedError
 		if !errors.As(err, &refused) || refused.Reason != ReasonUsage {
 			t.Errorf("ParseArgs(%q) = %v, want a usage refusal", args, err)
+		}
+	}
+}
+
+// TestHelpIsNoCommand: help is a flag like any other, until the command begins.
+func TestHelpIsNoCommand(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"--root", "/r", "--help", "--no-such-flag"}} {
+		if c, err := ParseArgs(args); err != nil || !c.Help {
+			t.Errorf("ParseArgs(%q) = %+v, %v, want help", args, c, err)
+		}
+	}
+	for _, args := range [][]string{{"--", "--help"}, {"ls", "--help"}, {"--env", "--help", "ls"}} {
+		if c, err := ParseArgs(args); err != nil || c.Help {
+			t.Errorf("ParseArgs(%q) = %+v, %v, want a command", args, c, err)
 		}
 	}
 }

@@ -139,6 +139,19 @@ func Assess(backend string, abi int, enforced Dimension, p Policy) Report {
 	return r
 }
 
+// Shortfall says why the report is less than what is required; empty if it is
+// enough.
+func (r Report) Shortfall(required Enforcement) string {
+	if r.Enforcement >= required {
+		return ""
+	}
+	text := "enforcement is " + r.Enforcement.String() + ", " + required.String() + " is required"
+	if len(r.NotEnforced) > 0 {
+		text += " (not enforced: " + strings.Join(r.NotEnforced, ", ") + ")"
+	}
+	return text
+}
+
 // AppendJSON appends the report as one JSON object. Every string in a report
 // comes from the fixed lists of this package, so nothing needs escaping beyond
 // what strconv.Quote does for plain ASCII.
