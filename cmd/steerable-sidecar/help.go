@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+
+	"github.com/steerable-go/sidecar/sandbox/policy"
 )
 
 // serveUsage is how the service is started.
@@ -52,23 +54,10 @@ const sandboxUsage = `usage: steerable-sidecar sandbox exec [flags] (-- COMMANDâ
        steerable-sidecar sandbox describe [flags]
 
 exec runs one command confined and exits as it does, or with 125 and one line on
-standard error if it could not be confined; describe says what would confine it.
+standard error if it could not be confined; describe says what would confine it,
+and with --require ends with 125 too if that is not enough.
 
-  --root DIR             a folder that may be written; may be repeated
-  --git-dir DIR          a git folder outside the roots that git may write
-  --read-deny PATH       not to be read
-  --protect on|off       protect hooks and settings in the roots; default on
-  --network on|off       default off
-  --allow HOST[:PORT]    the only endpoints that may be reached
-  --egress-socket PATH, --egress-port N
-                         the proxy that owns the list of hosts
-  --backend B            auto (default), bwrap, native or landlock
-  --require E            full or partial: refuse to run below it
-  --caches tmp|host      where package managers keep their caches; default tmp
-  --env NAME[=VALUE]     pass a variable
-  --allow-root-fs        let --root be /
-  --json                 report as one line of JSON
-`
+` + policy.FlagsHelp + policy.ScriptHelp
 
 // asksHelp reports whether arguments begin with a request for help.
 func asksHelp(args []string) bool { return len(args) > 0 && isHelp(args[0]) }

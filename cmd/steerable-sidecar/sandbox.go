@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,20 +31,37 @@ func runSandbox(env environment, args []string) int {
 	return usage(env, "unknown verb %q; sandbox has exec and describe", args[0])
 }
 
+// exitUnconfined is the launcher's status for what could not be confined as
+// required.
+const exitUnconfined = 125
+
 // describeSandbox prints what a command with these flags would be confined by.
 func describeSandbox(env environment, args []string) int {
 	if asksHelp(args) {
 		_, _ = io.WriteString(env.stdout, sandboxUsage)
 		return exitOK
 	}
-	// The parser demands a command, as exec does; describe runs none.
-	command, err := policy.ParseArgs(append(slices.Clone(args), "--", "true"))
-	if err != nil {
+	command, err := policy.ParseFlags(args)
+	switch {
+	case err != nil:
 		return usage(env, "%v", err)
+	case command.Help:
+		_, _ = io.WriteString(env.stdout, sandboxUsage)
+		return exitOK
+	case len(command.Argv) > 0 || slices.Contains(args, "--"):
+		return usage(env, "sandbox describe runs no command, and takes none")
+	case command.Script != "" || command.Shell != "" || command.Unlink:
+		return usage(env, "sandbox describe runs no script, and takes none")
+	case command.Unsupervised:
+		// Probes are made with the supervisor: the answer would be too good.
+		return usage(env, "sandbox describe does not know what --supervise off gives up; exec --json reports it")
 	}
-	if len(command.Argv) > 1 {
-		return usage(env, "sandbox describe: unexpected argument %q", command.Argv[0])
-	}
+	return describeCommand(env, command)
+}
+
+// describeCommand prints what a command with a parsed line of flags would be
+// confined by, or that it would be refused.
+func describeCommand(env environment, command policy.Command) int {
 	dir, err := os.Getwd()
 	if err != nil {
 		return usage(env, "working directory: %v", err)
@@ -53,16 +71,19 @@ func describeSandbox(env environment, args []string) int {
 	if err != nil {
 		return usage(env, "%v", err)
 	}
-	host := sandboxHost(env)
 	report := policy.NoBackend()
-	if command.Backend == policy.BackendAuto {
-		report, err = host.Describe(context.Background(), p)
-	} else if backend, selectErr := host.Select(context.Background(), p, command.Backend); selectErr == nil {
+	backend, err := sandboxHost(env).Select(context.Background(), p, command.Backend)
+	switch {
+	case err == nil:
 		report = backend.Report()
-	}
-	if err != nil {
+	case !errors.Is(err, sandbox.ErrNoBackend):
 		fmt.Fprintf(env.stderr, "steerable-sidecar: %v\n", err)
 		return exitFailed
+	}
+	if what := report.Shortfall(command.Require); what != "" {
+		// What exec says, and the status it ends with.
+		fmt.Fprintf(env.stderr, "steerable-sandbox: %s\n", what)
+		return exitUnconfined
 	}
 	if command.JSON {
 		return printJSON(env, report)
