@@ -173,6 +173,8 @@ func (s *Server) parseSafety(p *protocol.ChatStreamParams, l *layers) error {
 	}
 	if l.gate != executors.GateOff {
 		l.classifier = classifier
+	} else if l.ask { // without grades there is nothing to ask about
+		return protocol.InvalidParams("safety.critical ask needs a gate that grades commands, not off")
 	}
 	return nil
 }
