@@ -2,6 +2,7 @@ package safety
 
 import (
 	"strings"
+	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -126,18 +127,36 @@ func trimNullSink(line string) string {
 	return line
 }
 
-// hasWindowsSyntax reports whether either shell would read more than words.
-// Inside double quotes only variables matter.
+// hasWindowsSyntax reports whether either shell would read more than words, or
+// the two would not read the same ones. Inside double quotes only variables and
+// line ends matter.
 func hasWindowsSyntax(line string) bool {
-	quoted := false
-	for i := range len(line) {
-		switch c := line[i]; c {
+	quoted, doubles := false, strings.Contains(line, `"`)
+	for i, r := range line {
+		switch r {
 		case '"':
+			// Bash, which hosts of this platform have too, takes \" for a quote
+			// that is not one.
+			if i > 0 && line[i-1] == '\\' {
+				return true
+			}
 			quoted = !quoted
-		case '%', '$', '`', '!':
+		case '\'':
+			// Quotes in PowerShell alone: what looks quoted by a double quote
+			// inside them is not.
+			if !quoted && doubles {
+				return true
+			}
+		case '%', '$', '`', '!', '\n', '\r':
 			return true
-		case '|', '&', ';', '<', '>', '^', '(', ')', '{', '}', '@', '\n', '\r', '#':
+		case '|', '&', ';', '<', '>', '^', '(', ')', '{', '}', '@', '#':
 			if !quoted {
+				return true
+			}
+		case '“', '”', '„', '‘', '’', '‚', '‛': // quotes in PowerShell
+			return true
+		default:
+			if r != ' ' && r != '\t' && unicode.IsSpace(r) { // separates words in PowerShell
 				return true
 			}
 		}
