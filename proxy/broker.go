@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/steerable-go/sidecar/proxy/internal/head"
+	"github.com/steerable-go/sidecar/proxy/internal/relay"
 )
 
 // rule is an inject rule made ready: with its pools of upstream connections.
@@ -65,9 +66,7 @@ func (s *Server) dialRule(ctx context.Context, in InjectRule) (net.Conn, error) 
 		_ = got.conn.Close()
 		return nil, &dialError{ReasonUpstreamFailed, errors.New("the target spoke before it was asked")}
 	}
-	if tc, ok := got.conn.(*net.TCPConn); ok {
-		_ = tc.SetKeepAlive(true) // no relay looks after this one
-	}
+	relay.KeepAlive(got.conn) // no relay looks after this one
 	return &pooledConn{Conn: got.conn}, nil
 }
 

@@ -71,13 +71,19 @@ func (s *connSet) closeIdle() {
 	}
 }
 
-// closeAll closes every connection that has not become a tunnel.
+// closeAll ends every connection that has not become a tunnel. Those with a
+// request are reset: what they got so far is not the whole, and an end in order
+// would say that it is.
 func (s *connSet) closeAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for conn := range s.idle {
-		_ = conn.Close()
+	for conn, idle := range s.idle {
+		if idle {
+			_ = conn.Close()
+		} else {
+			reset(conn)
+		}
 	}
 }
 

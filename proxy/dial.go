@@ -210,21 +210,9 @@ func interleave(addrs []netip.Addr) []netip.Addr {
 	return out
 }
 
-// dialAddr dials one judged address. Control looks once more at what the
-// socket is about to be connected to: it can only be that address, and if some
-// change ever made it another, this fails instead of dialling.
+// dialAddr dials one judged address.
 func dialAddr(ctx context.Context, addr netip.Addr, port uint16) (reached, error) {
-	want := netip.AddrPortFrom(addr, port)
-	d := net.Dialer{
-		KeepAlive: -1, // the relay turns it on for tunnels that last
-		Control: func(_, address string, _ syscall.RawConn) error {
-			if got, err := netip.ParseAddrPort(address); err != nil || got != want {
-				return fmt.Errorf("about to dial %s instead of %s", address, want)
-			}
-			return nil
-		},
-	}
-	conn, err := d.DialContext(ctx, "tcp", want.String())
+	conn, err := connect(ctx, netip.AddrPortFrom(addr, port))
 	if err != nil {
 		return reached{}, &dialError{dialReason(err), err}
 	}

@@ -5,6 +5,7 @@ package proxy
 import (
 	"errors"
 	"net"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ import (
 // is full, so that the kernel drops further handshakes.
 func TestConnectTimeout(t *testing.T) {
 	t.Parallel()
-	addr := fullBacklog(t)
+	_, addr := fullBacklog(t)
 	h := start(t, Options{Policy: Policy{Allow: entries(t, addr)}, ConnectTimeout: 300 * time.Millisecond})
 	began := time.Now()
 	r := refused(t, h.addr, "CONNECT "+addr+" HTTP/1.1\r\n\r\n", "502")
@@ -26,8 +27,9 @@ func TestConnectTimeout(t *testing.T) {
 	}
 }
 
-// fullBacklog returns an address whose connections never complete.
-func fullBacklog(t *testing.T) string {
+// fullBacklog returns an address whose connections do not complete until the
+// descriptor, which listens there, accepts some.
+func fullBacklog(t *testing.T) (fd int, addr string) {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
@@ -41,16 +43,16 @@ func fullBacklog(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: sa.(*syscall.SockaddrInet4).Port}
+	addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(sa.(*syscall.SockaddrInet4).Port))
 	for range 8 {
-		conn, err := net.DialTimeout("tcp", addr.String(), 200*time.Millisecond)
+		conn, err := net.DialTimeout("tcp", addr, 200*time.Millisecond)
 		if err != nil {
-			return addr.String()
+			return fd, addr
 		}
 		t.Cleanup(func() { _ = conn.Close() })
 	}
 	t.Skip("this kernel does not drop connections beyond the backlog")
-	return ""
+	return 0, ""
 }
 
 func TestListenFD(t *testing.T) {

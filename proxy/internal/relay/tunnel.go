@@ -39,18 +39,25 @@ func (t *tunnel) overdue(now int64, idle, half time.Duration) Cause {
 	}
 }
 
-// keepAlive finds peers that vanished without a word within two minutes of
-// silence. It is set by the sweeper: most tunnels end before it would matter,
-// and it costs four system calls on each side.
+// keepAlive finds peers that vanished. It is called by the sweeper: most tunnels
+// end before it would matter, and it costs four system calls on each side.
 func (t *tunnel) keepAlive() {
 	if t.kept {
 		return
 	}
 	t.kept = true
 	for i := range t.dirs {
-		if c, ok := t.dirs[i].src.(*net.TCPConn); ok {
-			_ = c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4})
-		}
+		KeepAlive(t.dirs[i].src)
+	}
+}
+
+// KeepAlive lets the kernel find out, within two minutes of silence, that c's
+// peer vanished without a word. Connections it cannot probe stay as they are.
+func KeepAlive(c net.Conn) {
+	if k, ok := c.(interface {
+		SetKeepAliveConfig(cfg net.KeepAliveConfig) error
+	}); ok {
+		_ = k.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4})
 	}
 }
 
