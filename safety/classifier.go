@@ -184,6 +184,8 @@ type grading struct {
 	tooComplex, unparsed bool
 	// explain receives every match when set.
 	explain func(Match)
+	// views receives what the analysis finds.
+	views grader
 }
 
 // grade runs all rules over one command line.
@@ -214,7 +216,8 @@ func (c *Classifier) grade(command string, platform Platform, explain func(Match
 	if c.engine != nil {
 		// Shells know fewer blanks than the reference trims.
 		line = strings.Trim(command, " \t\r\n")
-		c.engine().analyse(line, platform, grader{g: g, index: c.views(), offset: strings.Index(command, line), size: len(line)}, c.gate())
+		g.views = grader{g: g, index: c.views(), offset: strings.Index(command, line), size: len(line)}
+		c.engine().analyse(line, platform, &g.views, c.gate())
 	}
 	return g
 }

@@ -50,6 +50,13 @@ func (a *analysis) tryScript(src string, f frame, sc *scope) bool {
 		return false
 	}
 	a.parsed += len(src)
+	list, ok, open := a.readTree(src)
+	if ok {
+		a.stmts(list, fixedFrame(f), sc.fork())
+	}
+	if ok || open {
+		return ok
+	}
 	file, err := a.e.parse(src)
 	if err != nil {
 		closed, ok := closeDocument(src, err)

@@ -18,7 +18,7 @@ type scope struct {
 	funcs      map[string]*syntax.Stmt
 	aliases    map[string]string
 	// files maps a file written in this line to what went into it.
-	files map[string]output
+	files map[string]*output
 	// cwd is the working directory: empty for the one the line started in,
 	// else a canonical path.
 	cwd string
@@ -89,21 +89,23 @@ func (sc *scope) write(name string, o output, add bool) {
 		return
 	}
 	if sc.files == nil {
-		sc.files = map[string]output{}
+		sc.files = map[string]*output{}
 	}
 	key := fileKey(name)
-	if add {
-		old := sc.files[key]
-		old.join(o)
-		o = old
+	if old := sc.files[key]; add && old != nil {
+		joined := *old
+		joined.join(o)
+		o = joined
 	}
-	sc.files[key] = o
+	sc.files[key] = &o
 }
 
 // read returns what a file written in this line holds.
 func (sc *scope) read(name string) (output, bool) {
-	o, ok := sc.files[fileKey(name)]
-	return o, ok
+	if o := sc.files[fileKey(name)]; o != nil {
+		return *o, true
+	}
+	return output{}, false
 }
 
 // fileKey makes "./x" and "x" the same file.

@@ -35,6 +35,8 @@ type analysis struct {
 	// size is the length of the line; parsed counts bytes parsed so far,
 	// expanded bytes taken from variables, steps statements and commands.
 	size, parsed, expanded, steps int
+	// root is the state of the shell at the start of the line.
+	root scope
 	// stopped says that a limit was hit and nothing more is read.
 	stopped bool
 	// hosted says that the POSIX shell runs on Windows, so that scripts are read
@@ -128,12 +130,12 @@ func (e *engine) analyse(line string, platform Platform, s sink, gate *winGate) 
 	valid := false
 	if platform.unix() {
 		a.start(line, s)
-		a.script(line, frame{kind: ViewArgv, end: len(line)}, newScope())
+		a.script(line, frame{kind: ViewArgv, end: len(line)}, &a.root)
 		valid = !a.invalid && !a.stopped
 	}
 	if platform.windows() && (gate == nil || !valid || gate.opens(line)) {
 		a.start(line, s)
-		a.windows(line, frame{kind: ViewArgv, end: len(line)}, newScope())
+		a.windows(line, frame{kind: ViewArgv, end: len(line)}, &a.root)
 	}
 	a.start("", nil) // lets go of the line
 	e.analyses.Put(a)
@@ -160,6 +162,9 @@ func (a *analysis) script(src string, f frame, sc *scope) output {
 			return output{}
 		}
 		return a.simple(words, f, sc)
+	}
+	if list, ok, _ := a.readTree(src); ok {
+		return a.stmts(list, f, sc)
 	}
 	file, err := a.e.parse(src)
 	if err != nil {

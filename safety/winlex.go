@@ -27,6 +27,7 @@ type winPipeline []winCommand
 type winLexer struct {
 	src  string
 	pos  int
+	mem  *scratch
 	vars func(name string) (word, bool)
 	// locals are variables assigned earlier in the line.
 	locals map[string]word
@@ -157,8 +158,16 @@ func (l *winLexer) assign(cmd *winCommand) {
 	l.locals[name] = word{text: val}
 }
 
+// mayAssign reports whether a command that starts with a word may assign.
+func mayAssign(first string) bool {
+	return strings.HasPrefix(first, "$") || strings.EqualFold(first[:min(3, len(first))], "set")
+}
+
 // assignmentText joins the words of a short command without nested ones.
 func assignmentText(words []word) (text string, ok bool) {
+	if len(words) == 0 || !mayAssign(words[0].text) {
+		return "", false
+	}
 	for i, w := range words {
 		if i > 0 {
 			text += " "
@@ -210,7 +219,16 @@ func (l *winLexer) nested(cmd *winCommand, open byte) {
 
 // word reads one word: quotes removed, escapes and variables resolved.
 func (l *winLexer) word(cmd *winCommand) {
+	if cmd.words == nil {
+		cmd.words = l.mem.words.take(l.countWords())[:0]
+	}
 	w := word{start: offset32(l.pos)}
+	if end := l.plainEnd(); end > l.pos {
+		w.text, w.end = l.src[l.pos:end], offset32(end)
+		l.pos = end
+		cmd.words = append(cmd.words, w)
+		return
+	}
 	var b strings.Builder
 	for l.pos < len(l.src) {
 		c := l.src[l.pos]
@@ -234,6 +252,30 @@ func (l *winLexer) word(cmd *winCommand) {
 		return
 	}
 	cmd.words = append(cmd.words, w)
+}
+
+// countWords guesses how many words are left in the command.
+func (l *winLexer) countWords() int {
+	n := 1
+	for i := l.pos; i < len(l.src) && n < 32 && strings.IndexByte("|&;\n)}", l.src[i]) < 0; i++ {
+		if isWinBlank(l.src[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// plainEnd is where a word ends that stands for itself; the current position if
+// the word here is not of that kind.
+func (l *winLexer) plainEnd() int {
+	i := l.pos
+	for i < len(l.src) && strings.IndexByte(" \t\r\n|&;(){}", l.src[i]) < 0 {
+		if strings.IndexByte("\"'^`%$>@", l.src[i]) >= 0 {
+			return l.pos
+		}
+		i++
+	}
+	return i
 }
 
 // endsAtRedirect reports whether a redirection ends the word read so far: it is

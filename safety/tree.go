@@ -1,0 +1,336 @@
+package safety
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// treeReader parses scripts that hold nothing but simple commands, pipes, lists
+// and plain redirections, without expansions. Most scripts are like that, and
+// the parser takes more memory for one of them than the whole analysis. What is
+// anything else is left to the parser; for the rest the trees are the same.
+type treeReader struct {
+	src string
+	pos int
+	mem *treeSlabs
+	// open says that a quote lacks its pair, so that the parser would fail.
+	open bool
+}
+
+// readTree returns the statements of src; ok is false if it takes the parser to
+// read them, open if the parser, too, would find a quote without its pair.
+func (a *analysis) readTree(src string) (list []*syntax.Stmt, ok, open bool) {
+	r := treeReader{src: src, mem: &a.mem.tree}
+	var first [8]*syntax.Stmt
+	found := first[:0]
+	for {
+		r.skip(" \t\n")
+		if r.pos == len(src) {
+			break
+		}
+		st := r.andOr()
+		if st == nil || !r.end(st) {
+			return nil, false, r.open
+		}
+		found = append(found, st)
+	}
+	list = r.mem.stmtPtrs.take(len(found))
+	copy(list, found)
+	return list, true, false
+}
+
+// at is the position of an offset. Only offsets are looked at.
+func at(offset int) syntax.Pos { return syntax.NewPos(uint(max(offset, 0)), 1, 1) }
+
+// skip passes over the bytes of set.
+func (r *treeReader) skip(set string) {
+	for r.pos < len(r.src) && strings.IndexByte(set, r.src[r.pos]) >= 0 {
+		r.pos++
+	}
+}
+
+// peek is the byte n after the current one, 0 past the end.
+func (r *treeReader) peek(n int) byte {
+	if r.pos+n < len(r.src) {
+		return r.src[r.pos+n]
+	}
+	return 0
+}
+
+// end reads what ends a statement.
+func (r *treeReader) end(st *syntax.Stmt) bool {
+	switch c := r.peek(0); c {
+	case ';', '&':
+		if strings.IndexByte(";&|!", r.peek(1)) >= 0 && r.pos+1 < len(r.src) {
+			return false
+		}
+		st.Semicolon, st.Background = at(r.pos), c == '&'
+		r.pos++
+	case '\n', 0:
+	default:
+		return false
+	}
+	return true
+}
+
+// andOr reads pipelines joined by && and ||.
+func (r *treeReader) andOr() *syntax.Stmt {
+	st := r.pipe()
+	for st != nil {
+		op := syntax.AndStmt
+		switch {
+		case r.peek(0) == '&' && r.peek(1) == '&':
+		case r.peek(0) == '|' && r.peek(1) == '|':
+			op = syntax.OrStmt
+		default:
+			return st
+		}
+		start := r.pos
+		r.pos += 2
+		st = r.join(st, op, start, r.pipe())
+	}
+	return nil
+}
+
+// pipe reads commands joined by |.
+func (r *treeReader) pipe() *syntax.Stmt {
+	st := r.command()
+	for st != nil && r.peek(0) == '|' && r.peek(1) != '|' {
+		if r.peek(1) == '&' {
+			return nil
+		}
+		start := r.pos
+		r.pos++
+		st = r.join(st, syntax.Pipe, start, r.command())
+	}
+	return st
+}
+
+// join is the statement of two joined by an operator.
+func (r *treeReader) join(x *syntax.Stmt, op syntax.BinCmdOperator, start int, y *syntax.Stmt) *syntax.Stmt {
+	if y == nil {
+		return nil
+	}
+	return r.mem.stmts.one(syntax.Stmt{
+		Position: x.Position,
+		Cmd:      r.mem.binaries.one(syntax.BinaryCmd{OpPos: at(start), Op: op, X: x, Y: y}),
+	})
+}
+
+// command reads a simple command and stops at the operator after it. It returns
+// nil for one without a program.
+func (r *treeReader) command() *syntax.Stmt {
+	r.skip(" \t")
+	st := syntax.Stmt{Position: at(r.pos)}
+	var first [16]*syntax.Word
+	words := first[:0]
+	for {
+		r.skip(" \t")
+		if isRedirect, ok := r.redirect(&st); isRedirect {
+			if !ok {
+				return nil
+			}
+			continue
+		}
+		if r.endsCommand() {
+			break
+		}
+		start := r.pos
+		w := r.word()
+		if w == nil || len(words) == 0 && !isProgramWord(r.src[start:r.pos]) {
+			return nil
+		}
+		words = append(words, w)
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	args := r.mem.wordPtrs.take(len(words))
+	copy(args, words)
+	st.Cmd = r.mem.calls.one(syntax.CallExpr{Args: args})
+	return r.mem.stmts.one(st)
+}
+
+// endsCommand reports whether a command ends here.
+func (r *treeReader) endsCommand() bool {
+	return r.pos == len(r.src) || strings.IndexByte(";&|\n", r.src[r.pos]) >= 0
+}
+
+// isProgramWord reports whether the first word of a command, as written, is the
+// name of a program and not an assignment or the start of other syntax.
+func isProgramWord(raw string) bool {
+	if strings.IndexByte(raw, '=') >= 0 {
+		return false
+	}
+	return !syntax.IsKeyword(raw) && !isDeclaration(raw) && raw != "nameref"
+}
+
+// redirect reads a redirection if there is one here; ok is false if it is of a
+// kind that takes the parser.
+func (r *treeReader) redirect(st *syntax.Stmt) (found, ok bool) {
+	start := r.pos
+	for r.pos < len(r.src) && '0' <= r.src[r.pos] && r.src[r.pos] <= '9' {
+		r.pos++
+	}
+	digits := r.pos
+	op, n := r.redirectOp()
+	if n == 0 && r.peek(0) != '<' && r.peek(0) != '>' || digits > start && r.peek(0) == '&' {
+		r.pos = start
+		return false, true
+	}
+	if n == 0 {
+		return true, false
+	}
+	rd := r.mem.redirs.one(syntax.Redirect{OpPos: at(digits), Op: op})
+	if digits > start {
+		rd.N = r.lit(start, digits)
+	}
+	r.pos += n
+	r.skip(" \t")
+	if r.endsCommand() {
+		return true, false
+	}
+	if rd.Word = r.word(); rd.Word == nil {
+		return true, false
+	}
+	st.Redirs = append(st.Redirs, rd)
+	return true, true
+}
+
+// redirectOp recognises the common redirections and returns their length.
+func (r *treeReader) redirectOp() (op syntax.RedirOperator, n int) {
+	switch c, next := r.peek(0), r.peek(1); {
+	case c == '&' && next == '>' && r.peek(2) == '>':
+		return syntax.AppAll, 3
+	case c == '&' && next == '>':
+		return syntax.RdrAll, 2
+	case c == '>' && next == '>':
+		return syntax.AppOut, 2
+	case c == '>' && next == '&':
+		return syntax.DplOut, 2
+	case c == '>' && strings.IndexByte("|(<", next) < 0:
+		return syntax.RdrOut, 1
+	case c == '<' && strings.IndexByte("<>&(", next) < 0:
+		return syntax.RdrIn, 1
+	}
+	return 0, 0
+}
+
+// word reads a word; nil if there is none, or one that takes the parser.
+func (r *treeReader) word() *syntax.Word {
+	var first [4]syntax.WordPart
+	parts := first[:0]
+	for r.pos < len(r.src) && strings.IndexByte(" \t\n;&|<>", r.src[r.pos]) < 0 {
+		part := r.part()
+		if part == nil {
+			return nil
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	kept := r.mem.parts.take(len(parts))
+	copy(kept, parts)
+	return r.mem.words.one(syntax.Word{Parts: kept})
+}
+
+// part reads literal text or a quoted string.
+func (r *treeReader) part() syntax.WordPart {
+	start := r.pos
+	switch r.src[start] {
+	case '\'':
+		return r.single()
+	case '"':
+		return r.double()
+	}
+	for r.pos < len(r.src) && r.isLiteral() {
+		if r.src[r.pos] == '\\' {
+			r.pos++
+		}
+		r.pos++
+	}
+	if r.pos == start || r.pos < len(r.src) && strings.IndexByte(" \t\n;&|<>'\"", r.src[r.pos]) < 0 {
+		return nil
+	}
+	return r.lit(start, r.pos)
+}
+
+// isLiteral reports whether the byte here stands for itself, or a backslash for
+// the byte after it.
+func (r *treeReader) isLiteral() bool {
+	c := r.src[r.pos]
+	if c == '\\' {
+		return r.pos+1 < len(r.src) && isPrintable(r.src[r.pos+1:r.pos+2]) && r.src[r.pos+1] != '\n'
+	}
+	class := classOfPlain(c)
+	return c < 0x80 && (class == plainText || class == plainGlob && (c != '[' || r.isTest()))
+}
+
+// isTest reports whether the bracket here is a word: the parser splits others.
+func (r *treeReader) isTest() bool {
+	blanks := " \t\n"
+	starts := r.pos == 0 || strings.IndexByte(blanks, r.src[r.pos-1]) >= 0
+	return starts && r.pos+1 < len(r.src) && strings.IndexByte(blanks, r.src[r.pos+1]) >= 0
+}
+
+// single reads a string in single quotes.
+func (r *treeReader) single() syntax.WordPart {
+	start := r.pos
+	end := strings.IndexByte(r.src[start+1:], '\'')
+	if end < 0 {
+		r.open = true
+		return nil
+	}
+	if !isPrintable(r.src[start+1 : start+1+end]) {
+		return nil
+	}
+	r.pos = start + end + 2
+	return r.mem.singles.one(syntax.SglQuoted{Left: at(start), Right: at(r.pos - 1), Value: r.src[start+1 : r.pos-1]})
+}
+
+// double reads a string in double quotes without expansions.
+func (r *treeReader) double() syntax.WordPart {
+	start := r.pos
+	for r.pos++; r.pos < len(r.src); r.pos++ {
+		switch c := r.src[r.pos]; c {
+		case '"':
+			q := r.mem.doubles.one(syntax.DblQuoted{Left: at(start), Right: at(r.pos)})
+			if r.pos > start+1 {
+				q.Parts = r.mem.parts.take(1)
+				q.Parts[0] = r.lit(start+1, r.pos)
+			}
+			r.pos++
+			return q
+		case '$', '`':
+			return nil
+		case '\\':
+			r.pos++
+			if r.peek(0) == '\n' {
+				return nil
+			}
+		}
+		if r.pos < len(r.src) && !isPrintable(r.src[r.pos:r.pos+1]) {
+			return nil
+		}
+	}
+	r.open = true
+	return nil
+}
+
+// lit is literal text from start to end.
+func (r *treeReader) lit(start, end int) *syntax.Lit {
+	return r.mem.lits.one(syntax.Lit{ValuePos: at(start), ValueEnd: at(end), Value: r.src[start:end]})
+}
+
+// isPrintable reports whether s is ASCII without control characters other than
+// white space, which the parser may treat in a special way.
+func isPrintable(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= 0x7f || c < ' ' && c != '\t' && c != '\n' {
+			return false
+		}
+	}
+	return true
+}

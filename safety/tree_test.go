@@ -1,0 +1,68 @@
+package safety
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// sameTree compares the reading of a script without the parser with the parser's.
+func sameTree(src string) (diff string, read bool) {
+	a := &analysis{e: &engine{}}
+	list, ok, open := a.readTree(src)
+	if !ok && !open {
+		return "", false
+	}
+	file, err := a.e.parse(src)
+	if open {
+		if err == nil {
+			return "a quote without its pair", true
+		}
+		return "", false
+	}
+	if err != nil {
+		return err.Error(), true
+	}
+	return cmp.Diff(file.Stmts, list, cmp.Comparer(func(x, y syntax.Pos) bool {
+		return x.IsValid() == y.IsValid() && x.Offset() == y.Offset()
+	}), cmp.Comparer(func(x, y []syntax.Comment) bool { return len(x) == len(y) })), true
+}
+
+func TestReadTree(t *testing.T) {
+	for _, src := range []string{
+		"a", "a | b", "a|b|c", "a && b || c", "a; b;", "a & b &", "a\nb\n\nc", "a b 'c d' \"e f\"",
+		"a > f", "a >>f b 2>&1", "a 2>/dev/null | b <in", ">f a", "a &> f", "a &>>f", "a 12>x", `a \; b\ c "d\"e" f'g'"h"i`,
+		"a -x=y [ * ?", "[ -f x ] && b", `"a" b`, "a>&2", "a 2", "a 2b>c", `a "" ''`, "a '\n' \"\n\"",
+	} {
+		switch diff, read := sameTree(src); {
+		case !read:
+			t.Errorf("%q is left to the parser", src)
+		case diff != "":
+			t.Errorf("%q (-parser +tree):\n%s", src, diff)
+		}
+	}
+	for _, src := range []string{
+		"", "a |", "| a", "a &&", "a;;b", "a |& b", "! a", "if a", "x=1 a", "a[1]=2", "export x", "a $b", "a `b`", "a \"$b\"", "(a)", "{ a; }", "a{1,2}",
+		"a # b", "a <<E", "a <<<b", "a <(b)", "a >(b)", "a >| b", "a <> b", "a <&3", "a '", "a \"", "a \\", "a \\\nb", "é", "a\r", "a &", "time a", "a >", "a > ; b", "a() b", "a &! b",
+	} {
+		list, ok, _ := (&analysis{}).readTree(src)
+		if ok && len(list) > 0 && src != "a &" {
+			t.Errorf("%q is read as %d statements", src, len(list))
+		}
+	}
+}
+
+// FuzzReadTree demands that the reader agrees with the parser on all it takes.
+func FuzzReadTree(f *testing.F) {
+	addCorpus(f)
+	f.Fuzz(func(t *testing.T, src string, _ bool) {
+		if strings.TrimSpace(src) == "" {
+			return
+		}
+		if diff, _ := sameTree(src); diff != "" {
+			t.Fatalf("%q (-parser +tree):\n%s", src, diff)
+		}
+	})
+}
