@@ -55,13 +55,11 @@ func (m *Matcher) allowWindows(prefix []string, cmd string) PrefixMatch {
 	case !windowsQuotesClosed(line):
 		return no(ReasonUnparsed, "quote")
 	}
-	var parts []string
-	for segment := range strings.SplitSeq(strings.ReplaceAll(line, "&&", "\x00"), "\x00") {
-		parts = append(parts, strings.TrimSpace(segment))
-	}
-	for _, part := range parts {
-		part = strings.TrimSpace(trimNullSink(part))
-		if hasWindowsSyntax(part) {
+	for part := range strings.SplitSeq(line, "&&") {
+		part = strings.TrimSpace(trimNullSink(strings.TrimSpace(part)))
+		// Where quotes do not close, the && stood inside them, and what
+		// follows is not quoted as it seems to be.
+		if !windowsQuotesClosed(part) || hasWindowsSyntax(part) {
 			return no(ReasonStructure, "operator, variable or escape")
 		}
 		words := splitWindows(part)
@@ -147,21 +145,26 @@ func hasWindowsSyntax(line string) bool {
 			if !quoted && doubles {
 				return true
 			}
-		case '%', '$', '`', '!', '\n', '\r':
-			return true
-		case '|', '&', ';', '<', '>', '^', '(', ')', '{', '}', '@', '#':
-			if !quoted {
-				return true
-			}
-		case '“', '”', '„', '‘', '’', '‚', '‛': // quotes in PowerShell
-			return true
 		default:
-			if r != ' ' && r != '\t' && unicode.IsSpace(r) { // separates words in PowerShell
+			if isWindowsSyntax(r, quoted) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// isWindowsSyntax reports whether a character means more than itself.
+func isWindowsSyntax(r rune, quoted bool) bool {
+	switch r {
+	case '%', '$', '`', '!', '\n', '\r', 0:
+		return true
+	case '|', '&', ';', '<', '>', '^', '(', ')', '{', '}', '@', '#':
+		return !quoted
+	case '“', '”', '„', '‘', '’', '‚', '‛': // quotes in PowerShell
+		return true
+	}
+	return r != ' ' && r != '\t' && unicode.IsSpace(r) // separates words in PowerShell
 }
 
 // windowsQuotesClosed reports whether every double quote has its pair.
