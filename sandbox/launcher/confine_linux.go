@@ -22,7 +22,7 @@ type confinement struct {
 	limits  policy.Limits
 	script  int // -1 for none
 	cwd     string
-	path    string
+	paths   []string // where the command may be; the first that can be executed is it
 	argv    []string
 	env     []string
 	// defaults are signals that bwrap was told to ignore and that the command
@@ -47,7 +47,7 @@ func (c *confinement) appendTo(p *spawn.Program) error {
 	if c.ruleset >= 0 {
 		p.Call("restrict with landlock", unix.SYS_LANDLOCK_RESTRICT_SELF, []spawn.Arg{spawn.Val(c.ruleset), spawn.Val(0)})
 	}
-	listener := new(spawn.Slot)
+	listener := p.Slot(0)
 	if len(c.filter) > 0 {
 		c.load(p, listener)
 	}
@@ -63,7 +63,13 @@ func (c *confinement) appendTo(p *spawn.Program) error {
 	if err != nil {
 		return err
 	}
-	p.Call(stepExec, syscall.SYS_EXECVE, []spawn.Arg{p.String(c.path), argv, env})
+	for i, path := range c.paths {
+		var opts []spawn.Option
+		if i < len(c.paths)-1 {
+			opts = append(opts, spawn.SkipOnError(0))
+		}
+		p.Call(stepExec, syscall.SYS_EXECVE, []spawn.Arg{p.String(path), argv, env}, opts...)
+	}
 	return nil
 }
 
@@ -110,11 +116,8 @@ func capabilities(p *spawn.Program) {
 		spawn.Val(unix.PR_CAP_AMBIENT), spawn.Val(unix.PR_CAP_AMBIENT_CLEAR_ALL), spawn.Val(0), spawn.Val(0), spawn.Val(0),
 	}, spawn.SkipOnError(0))
 	p.Each("drop capabilities for good", syscall.SYS_PRCTL, spawn.Val(unix.PR_CAPBSET_DROP), lastCapability)
-	header := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
-	p.Keep(&none)
 	p.Call("drop capabilities", syscall.SYS_CAPSET, []spawn.Arg{
-		spawn.Pointer(p, header), spawn.Val(uintptr(unsafe.Pointer(&none[0]))),
+		spawn.Pointer(p, &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}), spawn.Pointer(p, &[2]unix.CapUserData{}),
 	})
 }
 
@@ -123,9 +126,8 @@ func (c *confinement) load(p *spawn.Program, listener *spawn.Slot) {
 	program := &unix.SockFprog{
 		Len: uint16(len(c.filter)),
 		// Instruction has the layout of struct sock_filter.
-		Filter: (*unix.SockFilter)(unsafe.Pointer(&c.filter[0])),
+		Filter: (*unix.SockFilter)(unsafe.Pointer(spawn.PlaceSlice(p, c.filter))),
 	}
-	p.Keep(c.filter)
 	flags := 0
 	if c.notify {
 		flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
@@ -142,9 +144,9 @@ func (c *confinement) sendReady(p *spawn.Program, listener *spawn.Slot) {
 		sendDescriptor(p, c.control, tagReady, listener)
 		return
 	}
-	tag := new([1]byte)
-	tag[0] = tagReady
-	p.Call("report ready", syscall.SYS_WRITE, []spawn.Arg{spawn.Val(c.control), spawn.Pointer(p, tag), spawn.Val(1)})
+	p.Call("report ready", syscall.SYS_WRITE, []spawn.Arg{
+		spawn.Val(c.control), spawn.Pointer(p, &[1]byte{tagReady}), spawn.Val(1),
+	})
 }
 
 // rights is a control message with one descriptor (unix(7), SCM_RIGHTS).
@@ -156,17 +158,13 @@ type rights struct {
 
 // sendDescriptor adds the steps that send one descriptor with a tag.
 func sendDescriptor(p *spawn.Program, control int, tag byte, fd *spawn.Slot) {
-	data := new([1]byte)
-	data[0] = tag
-	iov := &unix.Iovec{Base: &data[0]}
+	iov := spawn.Place(p, unix.Iovec{Base: spawn.Place(p, tag)})
 	iov.SetLen(1)
-	cmsg := &rights{header: unix.Cmsghdr{Level: unix.SOL_SOCKET, Type: unix.SCM_RIGHTS}}
+	cmsg := spawn.Place(p, rights{header: unix.Cmsghdr{Level: unix.SOL_SOCKET, Type: unix.SCM_RIGHTS}})
 	cmsg.header.SetLen(unix.CmsgLen(4))
 	msg := &unix.Msghdr{Iov: iov, Control: (*byte)(unsafe.Pointer(cmsg))}
 	msg.SetIovlen(1)
 	msg.SetControllen(unix.CmsgSpace(4))
-	p.Keep(data)
-	p.Keep(cmsg)
 	p.Store(&cmsg.fd, fd)
 	p.Call("hand over a descriptor", syscall.SYS_SENDMSG, []spawn.Arg{
 		spawn.Val(control), spawn.Pointer(p, msg), spawn.Val(unix.MSG_NOSIGNAL),

@@ -21,14 +21,9 @@ func init() {
 type verb uint8
 
 const (
-	verbExec  verb = iota // run a command confined
-	verbInner             // the stage inside bwrap's namespaces
-	verbOld               // the reference's landlock_run command line
+	verbExec verb = iota // run a command confined
+	verbOld              // the reference's landlock_run command line
 )
-
-// innerName is the name of the inner stage on the command line. Only the
-// launcher itself uses it.
-const innerName = "sandbox-inner"
 
 // referenceModule is the launcher module of the reference implementation,
 // started as "python -m <module> flags -- command".
@@ -40,7 +35,6 @@ const referenceModule = "steerable_sidecar.landlock_run"
 //	PROGRAM sandbox exec …
 //	steerable-sandbox exec …
 //	PROGRAM -m steerable_sidecar.landlock_run …
-//	PROGRAM sandbox-inner
 func match(args []string) (v verb, rest []string, ok bool) {
 	starts := func(words ...string) bool {
 		return len(args) > len(words) && slices.Equal(args[1:1+len(words)], words)
@@ -52,8 +46,6 @@ func match(args []string) (v verb, rest []string, ok bool) {
 		return verbExec, args[2:], true
 	case starts("-m", referenceModule):
 		return verbOld, args[3:], true
-	case starts(innerName):
-		return verbInner, args[2:], true
 	}
 	return 0, nil, false
 }

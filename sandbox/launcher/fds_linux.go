@@ -12,8 +12,9 @@ import (
 const (
 	fdControl = 3 // socket to the launcher
 	fdStderr  = 4 // the command's standard error, while bwrap has a pipe there
-	fdProgram = 5 // this program
-	fdRequest = 6 // what the inner stage is to do
+	fdImage   = 5 // the program that bwrap executes
+	fdRules   = 6 // the command's Landlock rule set
+	fdText    = 7 // the command's script, until it is at fdScript
 	fdScript  = 9 // the command's script; the only one a command inherits
 	firstOwn  = 20
 )

@@ -118,7 +118,7 @@ func (l *launch) landlockCommand(m machine, control int, temp string, guardian *
 		argv: l.command.Argv, env: l.withTemp(temp, l.policy.Roots), ruleset: -1,
 	}
 	var err error
-	if c.path, err = find(c.argv[0], c.env); err != nil {
+	if c.paths, err = find(c.argv[0], c.env); err != nil {
 		return nil, opts, err
 	}
 	if !weakened(policy.DimWrites) {

@@ -120,5 +120,3 @@ func closeDescriptors() {
 		}
 	}
 }
-
-func inner([]string) int { return exitWrapper }

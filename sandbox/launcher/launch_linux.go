@@ -237,11 +237,13 @@ func (l *launch) socketDirs(private []string) []string {
 	return slices.DeleteFunc(dirs, func(dir string) bool { return dir == "/" })
 }
 
-// find resolves the command's name as execvp would, in env's PATH.
-func find(name string, env []string) (string, error) {
+// find resolves the command's name as execvp would, in env's PATH. There may
+// be several: inside, the first ones may be hidden.
+func find(name string, env []string) ([]string, error) {
 	if strings.Contains(name, "/") {
-		return name, nil
+		return []string{name}, nil
 	}
+	var paths []string
 	path, ok := policy.Lookup(env, "PATH")
 	if !ok {
 		path = "/usr/local/bin:/usr/bin:/bin"
@@ -258,10 +260,13 @@ func find(name string, env []string) (string, error) {
 		case unix.Access(candidate, unix.X_OK) != nil:
 			found = syscall.EACCES
 		default:
-			return candidate, nil
+			paths = append(paths, candidate)
 		}
 	}
-	return "", commandFailure(name, found)
+	if paths == nil {
+		return nil, commandFailure(name, found)
+	}
+	return paths, nil
 }
 
 // commandFailure gives a failed exec the status a shell gives it.

@@ -18,7 +18,6 @@ func TestMatch(t *testing.T) {
 		"launcher on windows":     {[]string{"steerable-sandbox.exe", "exec", "a"}, verbExec, []string{"a"}, true},
 		"any program":             {[]string{"x", "sandbox", "exec", "a"}, verbExec, []string{"a"}, true},
 		"reference":               {[]string{"x", "-m", referenceModule, "--root", "/"}, verbOld, []string{"--root", "/"}, true},
-		"inner":                   {[]string{"x", innerName}, verbInner, nil, true},
 		"exec of another program": {[]string{"x", "exec", "a"}, 0, nil, false},
 		"other verb":              {[]string{"x", "sandbox", "describe"}, 0, nil, false},
 		"nothing":                 {[]string{"x"}, 0, nil, false},

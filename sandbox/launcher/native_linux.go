@@ -94,47 +94,67 @@ func mapIDs(pid int) error {
 	return nil
 }
 
-// nativeCommand is the program of the command. The rule set is made out here;
-// directories that exist only inside are added by the child.
+// nativeCommand is the program of the command.
 func (l *launch) nativeCommand(m machine, control int, private, env []string) (*spawn.Program, policy.Dimension, error) {
 	p := &spawn.Program{}
 	// In its pid namespace the parent is 1.
 	one := spawn.Slot(1)
 	p.Call("die with the parent", syscall.SYS_PRCTL, []spawn.Arg{spawn.Val(unix.PR_SET_PDEATHSIG), spawn.Val(int(unix.SIGKILL))})
 	p.Equal("find the parent alive", syscall.SYS_GETPPID, &one)
-	c := &confinement{
-		ruleset: -1, control: control, limits: l.policy.Limits, script: l.script,
-		cwd: l.cwd, argv: l.command.Argv, env: env,
-	}
+	c := &confinement{control: control, limits: l.policy.Limits, script: l.script, cwd: l.cwd, argv: l.command.Argv, env: env}
 	var err error
-	if c.path, err = find(c.argv[0], env); err != nil {
+	if c.ruleset, err = l.namespaceRules(m); err != nil {
 		return nil, 0, err
 	}
+	return p, l.namespaceCarried(m), l.confineInNamespaces(p, m, c, private)
+}
+
+// namespaceCarried are the dimensions that the filter and the rule set of a
+// rung with namespaces carry.
+func (l *launch) namespaceCarried(m machine) policy.Dimension {
 	carried := filterDimensions()
+	if m.abi < ruleset.MinABI {
+		carried &^= policy.DimKernel
+	}
+	return carried
+}
+
+// namespaceRules makes the rule set of a command in namespaces, -1 without
+// Landlock. Its directories are the host's; those that exist only inside are
+// added there.
+func (l *launch) namespaceRules(m machine) (int, error) {
+	if m.abi < ruleset.MinABI {
+		return -1, nil
+	}
+	fd, err := ruleset.New(m.abi, ruleset.Layout{Writable: l.namespaceWritable()})
+	if err != nil {
+		return -1, err
+	}
+	return own(fd)
+}
+
+// confineInNamespaces adds the steps of a command inside namespaces to p. The
+// descriptors in c are numbers inside.
+func (l *launch) confineInNamespaces(p *spawn.Program, m machine, c *confinement, private []string) error {
+	var err error
+	if c.paths, err = find(c.argv[0], c.env); err != nil {
+		return err
+	}
 	c.filter = filter(m, seccomp.Options{Sockets: l.namespaceSockets(), Supervised: true})
 	c.notify = len(c.filter) > 0
-	if m.abi >= ruleset.MinABI {
-		fd, err := ruleset.New(m.abi, ruleset.Layout{Writable: l.namespaceWritable()})
-		if err != nil {
-			return nil, 0, err
-		}
-		if c.ruleset, err = own(fd); err != nil {
-			return nil, 0, err
-		}
+	if c.ruleset >= 0 {
 		for _, dir := range private {
 			addRule(p, c.ruleset, dir, ruleset.Writable(m.abi))
 		}
 		addRule(p, c.ruleset, "/dev/pts", ruleset.Terminals(m.abi))
-	} else {
-		carried &^= policy.DimKernel
 	}
-	return p, carried, c.appendTo(p)
+	return c.appendTo(p)
 }
 
 // addRule adds the steps that grant rights below a directory which exists in
 // the child's mount namespace.
 func addRule(p *spawn.Program, set int, dir string, rights ruleset.Rights) {
-	fd, rule := new(spawn.Slot), ruleset.NewPathBeneath(rights)
+	fd, rule := p.Slot(0), spawn.Place(p, *ruleset.NewPathBeneath(rights))
 	p.Call("open "+dir, syscall.SYS_OPENAT, []spawn.Arg{
 		spawn.Val(unix.AT_FDCWD), p.String(dir), spawn.Val(unix.O_PATH | unix.O_CLOEXEC), spawn.Val(0),
 	}, spawn.Into(fd))
@@ -153,7 +173,7 @@ type ifreq struct {
 
 // loopbackUp brings up the loopback device of a new network namespace.
 func loopbackUp(p *spawn.Program) {
-	fd := new(spawn.Slot)
+	fd := p.Slot(0)
 	p.Call("open a socket", unix.SYS_SOCKET, []spawn.Arg{
 		spawn.Val(unix.AF_INET), spawn.Val(unix.SOCK_DGRAM | unix.SOCK_CLOEXEC), spawn.Val(0),
 	}, spawn.Into(fd))
@@ -168,7 +188,7 @@ func loopbackUp(p *spawn.Program) {
 // out. IPv6 may be missing.
 func pinnedListeners(p *spawn.Program, control int, port uint16) {
 	four := &unix.RawSockaddrInet4{Family: unix.AF_INET, Port: swap(port), Addr: [4]byte{127, 0, 0, 1}}
-	fd := new(spawn.Slot)
+	fd := p.Slot(0)
 	socket := func(family int, opts ...spawn.Option) {
 		p.Call("open a listener", unix.SYS_SOCKET, []spawn.Arg{
 			spawn.Val(family), spawn.Val(unix.SOCK_STREAM | unix.SOCK_CLOEXEC), spawn.Val(0),

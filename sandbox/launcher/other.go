@@ -26,5 +26,3 @@ func say(text string) {
 func (l *launch) run() (int, error) {
 	return 0, &wrapperError{what: "no sandbox backend on this platform"}
 }
-
-func inner([]string) int { return exitWrapper }

@@ -6,5 +6,3 @@ package launcher
 func (l *launch) run() (int, error) {
 	return 0, &wrapperError{what: "no sandbox backend on this platform"}
 }
-
-func inner([]string) int { return exitWrapper }

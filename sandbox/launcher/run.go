@@ -12,8 +12,6 @@ import (
 // run carries out one of the early verbs and returns the exit status.
 func run(v verb, args, environ []string) int {
 	switch v {
-	case verbInner:
-		return inner(environ)
 	case verbOld:
 		args = translate(args)
 	case verbExec:

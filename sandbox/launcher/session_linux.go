@@ -5,7 +5,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -14,19 +13,17 @@ import (
 	"github.com/steerable-go/sidecar/sandbox/policy"
 )
 
-// Messages on the control socket, by their first byte. One that starts with
-// spawn.FailureTag is a failed step of a prepared child.
+// Messages on the control socket, by their first byte. Others are a failed
+// step of a prepared child or of an image.
 //
 //	child → launcher   'L' + descriptor   a listener on the pinned port
 //	                   'R' [+ descriptor] ready; the notification listener
-//	                   'F' errno step     failure of the inner stage
 //	launcher → child   one byte           go on
 //
 // The kernel adds the sender's pid to every message (SCM_CREDENTIALS).
 const (
 	tagListener = 'L'
 	tagReady    = 'R'
-	tagFailure  = 'F'
 )
 
 // session is a started child and what is needed to serve it.
@@ -35,6 +32,7 @@ type session struct {
 	name    string // the command's, for messages
 	control int    // our end of the control socket, -1 once closed
 	program *spawn.Program
+	image   *spawn.Program // what bwrap executes, nil elsewhere
 	applied policy.Dimension
 
 	supervisor *supervisor.Supervisor // nil if nothing is suspended
@@ -106,17 +104,15 @@ func (s *session) failure(m message) error {
 	return errors.New("ended before it was ready")
 }
 
-// decode reads a failure message of either form, nil if b is none.
+// decode reads a failure message of either program, nil if b is none.
 func (s *session) decode(b []byte) *spawn.StepError {
-	if s.program != nil {
-		if f, ok := s.program.Failure(b); ok {
+	for _, p := range []*spawn.Program{s.program, s.image} {
+		if p == nil {
+			continue
+		}
+		if f, ok := p.Failure(b); ok {
 			return f
 		}
-	}
-	if len(b) > 0 && b[0] == tagFailure {
-		errno, step, _ := strings.Cut(string(b[1:]), " ")
-		n, _ := strconv.Atoi(errno)
-		return &spawn.StepError{Step: step, Errno: syscall.Errno(n)}
 	}
 	return nil
 }

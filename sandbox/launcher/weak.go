@@ -7,6 +7,3 @@ import "github.com/steerable-go/sidecar/sandbox/policy"
 // weakened reports whether a protection is switched off for a test. In every
 // program that is shipped the answer is no; see weak_test_hook.go.
 func weakened(policy.Dimension) bool { return false }
-
-// weakenedEnv adds what tells the inner stage of such a test; here nothing.
-func weakenedEnv(env []string) []string { return env }

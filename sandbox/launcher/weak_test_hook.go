@@ -26,14 +26,3 @@ func weakened(d policy.Dimension) bool {
 	}
 	return false
 }
-
-// weakenedEnv lets the inner stage, which sees the command's environment, know
-// as well.
-func weakenedEnv(env []string) []string {
-	for _, entry := range syscall.Environ() {
-		if strings.HasPrefix(entry, "STEERABLE_WEAKEN=") {
-			env = append(env, entry)
-		}
-	}
-	return env
-}

@@ -15,4 +15,8 @@
 // functions marked nosplit, which call nothing but raw system calls. All
 // signals are blocked across the clone, so no handler of the Go runtime can run
 // in the child, and handlers are gone before a child unblocks them to exec.
+//
+// Where a process can only be made by executing a file, inside bwrap, a program
+// becomes an image: such a file, made in memory, with the table at the address
+// it has here and a few hundred bytes of code that walk it. See [NewImage].
 package spawn

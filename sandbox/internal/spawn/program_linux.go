@@ -2,6 +2,7 @@ package spawn
 
 import (
 	"runtime"
+	"strings"
 	"syscall"
 	"unsafe"
 )
@@ -56,8 +57,10 @@ type step struct {
 // Program is a list of system calls. The zero value is an empty program.
 // Build it completely before running it; it is not safe for concurrent use.
 type Program struct {
-	steps []step
-	keep  []any // what the steps point to
+	steps  []step
+	keep   []any   // what the steps point to, or
+	memory *memory // where it lies, in an image
+	tag    byte    // of failure messages, 0 is FailureTag
 }
 
 // Option adjusts a step.
@@ -94,6 +97,9 @@ func (p *Program) DefaultSignals() {
 	p.steps = append(p.steps, step{kind: kindDefaults, name: "reset signal handlers", action: new(action)})
 }
 
+// Slot returns a slot that holds v.
+func (p *Program) Slot(v int) *Slot { return Place(p, Slot(v)) }
+
 // Store copies the low 32 bits of s to dst, for structures that carry a
 // descriptor.
 func (p *Program) Store(dst *int32, s *Slot) {
@@ -109,8 +115,7 @@ func (p *Program) Equal(name string, nr uintptr, s *Slot) {
 // Proceed reads one byte from fd and fails at end of file: the process at the
 // other end decides whether this one goes on.
 func (p *Program) Proceed(name string, fd Arg) {
-	b := new([8]byte)
-	p.keep = append(p.keep, b)
+	b := Place(p, [8]byte{})
 	p.steps = append(p.steps, step{
 		kind: kindProceed, name: name, nr: syscall.SYS_READ,
 		args: [6]Arg{fd, Val(uintptr(unsafe.Pointer(b))), Val(1)},
@@ -147,28 +152,38 @@ func (p *Program) Keep(v any) { p.keep = append(p.keep, v) }
 // NUL byte; what follows one would be lost silently, so it is cut there and
 // callers check before.
 func (p *Program) String(s string) Arg {
-	b, err := syscall.BytePtrFromString(s)
+	return Val(uintptr(unsafe.Pointer(p.text(s))))
+}
+
+func (p *Program) text(s string) *byte {
+	b, err := syscall.ByteSliceFromString(s)
 	if err != nil {
-		empty := new(byte)
-		b = empty
+		b = []byte{0}
 	}
-	p.keep = append(p.keep, b)
-	return Val(uintptr(unsafe.Pointer(b)))
+	return PlaceSlice(p, b)
 }
 
 // Strings returns a NULL-terminated vector of strings, as execve wants it.
 func (p *Program) Strings(list []string) (Arg, error) {
-	ptrs, err := syscall.SlicePtrFromStrings(list)
-	if err != nil {
-		return Arg{}, err
+	ptrs := make([]*byte, 0, len(list)+1)
+	for _, s := range list {
+		if strings.IndexByte(s, 0) >= 0 {
+			return Arg{}, syscall.EINVAL
+		}
+		ptrs = append(ptrs, p.text(s))
 	}
-	p.keep = append(p.keep, ptrs)
-	return Val(uintptr(unsafe.Pointer(&ptrs[0]))), nil
+	return Val(uintptr(unsafe.Pointer(PlaceSlice(p, append(ptrs, nil))))), nil
 }
 
-// Pointer keeps the object alive and returns its address as an argument.
+// Pointer keeps the object alive and returns its address as an argument. In an
+// image it is the address of a copy, unless v comes from [Place].
 func Pointer[T any](p *Program, v *T) Arg {
-	p.keep = append(p.keep, v)
+	switch {
+	case p.memory == nil:
+		p.keep = append(p.keep, v)
+	case !p.memory.holds(unsafe.Pointer(v)):
+		v = Place(p, *v)
+	}
 	return Val(uintptr(unsafe.Pointer(v)))
 }
 
@@ -208,7 +223,11 @@ const FailureTag = 'E'
 
 // Failure decodes a message of a child of p. ok is false if b is none.
 func (p *Program) Failure(b []byte) (err *StepError, ok bool) {
-	if len(b) != FailureSize || b[0] != FailureTag {
+	tag := p.tag
+	if tag == 0 {
+		tag = FailureTag
+	}
+	if len(b) != FailureSize || b[0] != tag {
 		return nil, false
 	}
 	u32 := func(b []byte) uint32 {

@@ -1,0 +1,4 @@
+package spawn
+
+// elfMachine is EM_AARCH64.
+const elfMachine = 183
