@@ -203,6 +203,12 @@ func dense() map[string]string {
 		"aws":          "aws secret key: ",
 		"base64":       "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo ",
 		"percent":      "%41%",
+		"paths":        "usr/share/QUJDREVG/",
+		"underscores":  "QUJDREVG_QUJD-",
+		"hex paths":    "6768705f6162636463616263/",
+		"form":         "a+1+%41+",
+		"escapes":      `\n\u0041\"x`,
+		"escaped line": "\\t a\n",
 		"mixed":        "ghp_ AKIA pwd= A3T eyJ 12 :// ",
 		"accents":      "é secret=",
 	}

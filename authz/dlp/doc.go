@@ -15,8 +15,9 @@
 // A payload is searched as its receiver would read it: strings of JSON decoded,
 // each together with the name of its member, and names as well. Three further
 // readings defeat simple disguises: the text in Unicode form NFKC without
-// invisible characters, one level of base64, hexadecimal and percent encoding,
-// and the strings of one object or array put together.
+// invisible characters, one level of encoding (base64 and hexadecimal, also as a
+// segment of a path; percent and form encoding; the escapes of strings, since a
+// text may be JSON itself), and the strings of one object or array put together.
 //
 // A redacted payload is clean: masks trigger no pattern, and masking repeats
 // until nothing triggers. The mask keeps the first four and the last two

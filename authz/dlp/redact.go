@@ -146,23 +146,44 @@ func (s *Scanner) pass(before, text string, hidden int, sets []*match.Set) (stri
 	if len(spans) > 0 {
 		return replace(text, len(before), spans, func(string) string { return covered }), masked
 	}
-	for _, read := range []func(string) string{percentDecoded, normalized} {
-		if other := read(text); other != text && s.dirty(before+other, sets) {
+	for _, r := range s.readings() {
+		if other := r.read(text); other != text && r.found(before+other, sets) {
 			return other, reread
 		}
-		if other := read(whole); other != whole && s.dirty(other, sets) {
+		if other := r.read(whole); other != whole && r.found(other, sets) {
 			return covered, masked
 		}
+	}
+	if s.plain(unescaped(escapedLines(whole)), sets) {
+		if other := unescaped(text); other != text {
+			return other, reread
+		}
+		return covered, masked
 	}
 	return text, clean
 }
 
+// reading is another way to read a text, and how a scan searches it.
+type reading struct {
+	read  func(text string) string
+	found func(text string, sets []*match.Set) bool
+}
+
+func (s *Scanner) readings() []reading {
+	return []reading{{percentDecoded, s.plain}, {formDecoded, s.plain}, {normalized, s.dirty}}
+}
+
+// plain reports whether anything is found in the text as it is.
+func (s *Scanner) plain(text string, sets []*match.Set) bool {
+	found := false
+	s.scanPlain(text, sets, func(string) { found = true })
+	return found
+}
+
 // dirty reports whether anything is found in the text as it is or hidden in it.
 func (s *Scanner) dirty(text string, sets []*match.Set) bool {
-	found := false
-	note := func(string) { found = true }
-	s.scanPlain(text, sets, note)
-	s.scanEncoded(text, sets, note)
+	found := s.plain(text, sets)
+	s.scanEncoded(text, sets, func(string) { found = true })
 	return found
 }
 

@@ -92,8 +92,13 @@ func (s *Scanner) scanPlain(text string, sets []*match.Set, note func(string)) {
 }
 
 func (s *Scanner) scanEncoded(text string, sets []*match.Set, note func(string)) {
-	if d := percentDecoded(text); d != text {
-		s.scanPlain(d, sets, note)
+	for _, read := range []func(string) string{percentDecoded, formDecoded} {
+		if d := read(text); d != text {
+			s.scanPlain(d, sets, note)
+		}
+	}
+	if lines := escapedLines(text); lines != "" {
+		s.scanPlain(unescaped(lines), sets, note)
 	}
 	s.alphabet.encoded(text, func(_, _ int, hidden string) { s.scanPlain(hidden, sets, note) })
 }

@@ -1,10 +1,9 @@
 package dlp
 
 import (
-	"encoding/base64"
-	"encoding/hex"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -102,6 +101,109 @@ func percentDecoded(text string) string {
 	return out.String()
 }
 
+// formDecoded is percentDecoded for the query of a URL and the fields of a form,
+// in which a blank is a plus sign. A text with more than one blank of its own,
+// which may stand behind the name of the text, is neither.
+func formDecoded(text string) string {
+	if strings.IndexByte(text, '+') < 0 || strings.ContainsAny(text[strings.IndexByte(text, ' ')+1:], " \t\r\n") {
+		return text
+	}
+	return percentDecoded(strings.ReplaceAll(text, "+", " "))
+}
+
+// escapedLines returns the lines in which a backslash stands, far enough apart
+// that nothing is found across them. A secret with an escape in it, or right
+// before it, stands in one.
+func escapedLines(text string) string {
+	first := strings.IndexByte(text, '\\')
+	if first < 0 {
+		return ""
+	}
+	var out strings.Builder
+	for at := first; at >= 0; {
+		end := len(text)
+		if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
+			end = at + n
+		}
+		out.WriteString(text[strings.LastIndexByte(text[:at], '\n')+1 : end])
+		out.WriteString("\n" + strings.Repeat(ellipsis, 8) + "\n")
+		if at = strings.IndexByte(text[end:], '\\'); at >= 0 {
+			at += end
+		}
+	}
+	return out.String()
+}
+
+// unescaped replaces the escapes that JSON and most languages have in strings:
+// the body of a request is often JSON itself, as a text in the arguments. All
+// blanks become the one that no reader of the result stumbles over.
+func unescaped(text string) string {
+	var out strings.Builder
+	done := 0
+	for i := strings.IndexByte(text, '\\'); i >= 0 && i < len(text); {
+		r, n := escape(text[i:])
+		if n > 0 {
+			out.WriteString(text[done:i])
+			out.WriteRune(r)
+			done = i + n
+		}
+		i += max(n, 1)
+		next := strings.IndexByte(text[i:], '\\')
+		if next < 0 {
+			break
+		}
+		i += next
+	}
+	if done == 0 {
+		return text
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+// escape reads the escape that begins with the backslash at s[0], and says how
+// many bytes it has: 0 if it is none.
+func escape(s string) (rune, int) {
+	if len(s) < 2 {
+		return 0, 0
+	}
+	switch s[1] {
+	case '"', '\'', '\\', '/':
+		return rune(s[1]), 2
+	case 'n', 'r', 't', 'b', 'f':
+		return ' ', 2 // whichever blank it is
+	case 'x':
+		if b, ok := unhex(s[2:min(4, len(s))]); ok {
+			return rune(b), 4
+		}
+	case 'u':
+		return unicodeEscape(s)
+	}
+	return 0, 0
+}
+
+// unicodeEscape reads \uXXXX, or two of them that are halves of one character.
+func unicodeEscape(s string) (rune, int) {
+	unit := func(s string) (rune, bool) {
+		if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+			return 0, false
+		}
+		hi, ok1 := unhex(s[2:4])
+		lo, ok2 := unhex(s[4:6])
+		return rune(hi)<<8 | rune(lo), ok1 && ok2
+	}
+	r, ok := unit(s)
+	if !ok {
+		return 0, 0
+	}
+	if low, ok := unit(s[6:]); ok && utf16.IsSurrogate(r) {
+		if both := utf16.DecodeRune(r, low); both != utf8.RuneError {
+			return both, 12
+		}
+	}
+	return r, 6
+}
+
 // unhex reads two hexadecimal digits.
 func unhex(s string) (byte, bool) {
 	if len(s) != 2 {
@@ -121,105 +223,4 @@ func nibble(c byte) (byte, bool) {
 	default:
 		return 0, false
 	}
-}
-
-// The shortest token that is looked for has twenty bytes, which base64 makes
-// twenty-seven. A run of so many digits covers the whole of one of the groups of
-// eight bytes that begin at multiples of the stride.
-const (
-	minEncoded   = 27
-	encodeStride = minEncoded - 8 + 1
-)
-
-// alphabet gives the value of each digit of base64 in either alphabet, 64 for
-// other bytes.
-type alphabet [256]byte
-
-func newAlphabet() *alphabet {
-	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-	var a alphabet
-	for i := range a {
-		a[i] = 64
-	}
-	for i := range len(digits) {
-		a[digits[i]] = byte(i)
-	}
-	a['-'], a['_'] = a['+'], a['/']
-	return &a
-}
-
-// encoded calls visit with every run of base64 digits that may hide something,
-// and what it hides. It looks at eight bytes of every twenty: where one of them
-// is a blank, a full stop or a colon, no run covers them.
-func (a *alphabet) encoded(text string, visit func(lo, hi int, hidden string)) {
-	for q := 0; q+8 <= len(text); q += encodeStride {
-		if interrupted(eight(text[q : q+8])) {
-			continue
-		}
-		lo, hi := q, q
-		for hi < len(text) && a[text[hi]] != 64 {
-			hi++
-		}
-		if hi < q+8 {
-			continue
-		}
-		for lo > 0 && a[text[lo-1]] != 64 {
-			lo--
-		}
-		if hi-lo >= minEncoded {
-			if hidden, ok := a.decode(text[lo:hi]); ok {
-				visit(lo, hi, hidden)
-			}
-		}
-		q = hi / encodeStride * encodeStride
-	}
-}
-
-// interrupted reports whether one of eight bytes is below all digits, or a full
-// stop or a colon, which are what most often ends runs of other bytes. Each
-// subtraction borrows into the highest bit of the bytes in question, and at
-// most of one beside such a byte.
-func interrupted(x uint64) bool {
-	const lowest, stop, colon = '+' * lowBits, '.' * lowBits, ':' * lowBits
-	low := (x - lowest) &^ x
-	stops := ((x ^ stop) - lowBits) &^ (x ^ stop)
-	colons := ((x ^ colon) - lowBits) &^ (x ^ colon)
-	return (low|stops|colons)&highBits != 0
-}
-
-// decode reads a run as base64 or hexadecimal. It gives up unless the first
-// bytes are printable: random ones are not, and names and paths in a text
-// decode to random bytes.
-func (a *alphabet) decode(run string) (string, bool) {
-	if b, err := hex.DecodeString(run); err == nil {
-		if printable(b[:6]) {
-			return string(b), true
-		}
-	}
-	var head [6]byte
-	for i := range 2 {
-		var n uint32
-		for j := range 4 {
-			n = n<<6 | uint32(a[run[4*i+j]])
-		}
-		head[3*i], head[3*i+1], head[3*i+2] = byte(n>>16), byte(n>>8), byte(n)
-	}
-	if !printable(head[:]) {
-		return "", false
-	}
-	std := strings.NewReplacer("-", "+", "_", "/").Replace(run)
-	if len(std)%4 == 1 {
-		std = std[:len(std)-1] // no encoder makes such a tail
-	}
-	b, err := base64.RawStdEncoding.DecodeString(std)
-	return string(b), err == nil
-}
-
-func printable(b []byte) bool {
-	for _, c := range b {
-		if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c > '~' {
-			return false
-		}
-	}
-	return true
 }
