@@ -106,7 +106,7 @@ func traces(t *testing.T, all []target) map[string]bool {
 	found := map[string]bool{}
 	for _, pattern := range []string{
 		"/sys/fs/cgroup/*/", "/sys/fs/cgroup/*/*/", "/sys/fs/cgroup/*/*/*/",
-		"/tmp/steerable-[0-9]*/*", "/tmp/steerable-probe-*", "/tmp/*bwrap*", "/var/tmp/*", "/dev/shm/*", "/run/*",
+		"/tmp/steerable-[0-9]*/*", "/tmp/steerable-probe-*", "/var/tmp/*", "/dev/shm/*", "/run/*",
 		filepath.Dir(program) + "/*", "/proc/self/fd/*",
 	} {
 		paths, err := filepath.Glob(pattern)

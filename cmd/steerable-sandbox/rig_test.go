@@ -314,12 +314,15 @@ func serveConnect(c net.Conn) {
 	<-done
 }
 
-// startVictim starts a process of u's with a secret in its environment.
+// startVictim starts a process of u's with a secret in its environment. It
+// reads from us, so that it ends when the tests are killed.
 func (r *rig) startVictim(t *testing.T, u user) {
 	t.Helper()
-	r.victim = exec.Command("sleep", "100000")
+	r.victim = exec.Command("cat")
 	r.victim.Env = []string{"SECRET=topsecret", "PATH=" + path}
 	u.as(r.victim)
+	input, err := r.victim.StdinPipe()
+	must(t, err)
 	must(t, r.victim.Start())
-	t.Cleanup(func() { _ = r.victim.Process.Kill(); _ = r.victim.Wait() })
+	t.Cleanup(func() { _ = r.victim.Process.Kill(); _ = input.Close(); _ = r.victim.Wait() })
 }
