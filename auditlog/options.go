@@ -15,7 +15,7 @@ import (
 // chain could not be read.
 var (
 	ErrClosed  = errors.New("audit log is closed")
-	ErrExposed = errors.New("audit log lies where sandboxed commands may write")
+	ErrExposed = errors.New("audit log or its key lies where others may write or read")
 	ErrSealed  = errors.New("audit chain is sealed after a failed write")
 	ErrBroken  = errors.New("audit chain is broken")
 	ErrBusy    = errors.New("audit chain is locked by another process")

@@ -101,16 +101,31 @@ func (s *Server) parseAuthz(p *protocol.ChatStreamParams, spec *turnSpec) error 
 	if err != nil {
 		return err
 	}
-	if spec.layers.confine != nil && s.authorizer.dir != "" {
-		if err := auditlog.CheckExposure(s.authorizer.dir, spec.layers.confine.Policy.Roots); err != nil {
-			return protocol.InvalidParams("authz: %s", err)
-		}
+	if err := s.exposed(spec.layers.confine); err != nil {
+		return protocol.InvalidParams("authz: %s", err)
 	}
 	state := govern.NewState(capabilities.NewPrincipal(owner, cfg.Groups...))
 	state.Limits = cfg.Limits
 	spec.layers.authz = &executors.AuthorizationOptions{
 		Tools: cfg.Tools, Mode: cfg.Mode, Replies: cfg.Replies, State: state, Owner: owner, ChatID: p.ChatID,
 		Logger: s.opts.Log, Now: s.opts.Now,
+	}
+	return nil
+}
+
+// exposed returns an error if confined commands could write to the audit log or
+// to the file of its key.
+func (s *Server) exposed(confine *executors.ConfineOptions) error {
+	if confine == nil {
+		return nil
+	}
+	for _, path := range []string{s.authorizer.dir, s.opts.AuditKey} {
+		if path == "" {
+			continue
+		}
+		if err := auditlog.CheckExposure(path, confine.Policy.Roots); err != nil {
+			return err
+		}
 	}
 	return nil
 }

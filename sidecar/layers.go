@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/steerable-go/sidecar/approvals"
@@ -110,7 +111,7 @@ func (s *Server) parseSandbox(p *protocol.ChatStreamParams, l *layers) error {
 // policyConfig is what a request asks of the sandbox, in its own words.
 func (s *Server) policyConfig(e *execSandbox, dir string) policy.Config {
 	c := policy.Config{
-		Roots: e.WritableRoots, ReadDeny: e.ReadDeny, Unprotected: e.Protect != nil && !*e.Protect,
+		Roots: e.WritableRoots, ReadDeny: s.readDeny(e.ReadDeny), Unprotected: e.Protect != nil && !*e.Protect,
 		AllowRootFS: e.AllowRootFS, HostCaches: e.Caches == "host", Network: e.Network, Env: e.Env,
 		Limits: policy.Limits{
 			CPUSeconds: e.Limits.CPUSeconds, FileSizeBytes: e.Limits.FileSizeBytes,
@@ -122,6 +123,15 @@ func (s *Server) policyConfig(e *execSandbox, dir string) policy.Config {
 		c.AllowedHosts, c.HostsGiven = *e.AllowedHosts, true
 	}
 	return c
+}
+
+// readDeny adds the operator's signing key to what a request hides from its
+// commands: whoever can read it can forge what it signs.
+func (s *Server) readDeny(paths []string) []string {
+	if s.opts.AuditKey == "" {
+		return paths
+	}
+	return append(slices.Clone(paths), s.opts.AuditKey)
 }
 
 // hostCapability reads what a host says its confined spawn can do.

@@ -68,6 +68,10 @@ type Options struct {
 	// it; nil, or its error, denies every call of an authorized turn.
 	AuditDir  string
 	OpenAudit func() (executors.Recorder, error)
+	// AuditKey is the file of the key that OpenAudit signs with, an absolute
+	// path. Sandboxed commands may not read it, where their backend can see to
+	// that; requests whose sandbox could write it are refused.
+	AuditKey string
 	// Retry, IdleTimeout and SpillDir are the operator's settings; zero values
 	// mean the defaults of llm and loop, and that nothing is spilled.
 	Retry       llm.RetryPolicy

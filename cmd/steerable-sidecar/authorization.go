@@ -48,8 +48,11 @@ func authorization(env environment, opts *sidecar.Options) error {
 		}
 		log.Sync = sync
 	}
-	key := env.getenv(envAuditKey)
-	opts.AuditDir = log.Dir
+	key, err := auditKey(env)
+	if err != nil {
+		return err
+	}
+	opts.AuditDir, opts.AuditKey = log.Dir, key
 	opts.OpenAudit = func() (executors.Recorder, error) {
 		if key != "" {
 			signer, err := auditlog.LoadSigner(key)
@@ -65,4 +68,18 @@ func authorization(env environment, opts *sidecar.Options) error {
 		return opened, nil
 	}
 	return nil
+}
+
+// auditKey returns the file of the signing key, "" if there is none. The
+// sandbox resolves paths in the folder of a chat, so it is told an absolute one.
+func auditKey(env environment) (string, error) {
+	key := env.getenv(envAuditKey)
+	if key == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(key)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", envAuditKey, err)
+	}
+	return abs, nil
 }
