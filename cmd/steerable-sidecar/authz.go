@@ -132,7 +132,7 @@ type governInput struct {
 type toolSpecInput struct {
 	Required authz.Capability `json:"required"`
 	Kind     string           `json:"kind"`
-	Outbound bool             `json:"outbound"`
+	Outbound *bool            `json:"outbound"`
 }
 
 // parseGovern reads the input of the whole pipeline.
@@ -159,7 +159,7 @@ func (in governInput) prepare() (govern.Envelope, govern.State, error) {
 		if err != nil {
 			return govern.Envelope{}, govern.State{}, err
 		}
-		specs[name] = govern.ToolSpec{Required: t.Required, Kind: kind, Outbound: t.Outbound}
+		specs[name] = govern.ToolSpec{Required: t.Required, Kind: kind, Outbound: t.Outbound == nil || *t.Outbound}
 	}
 	tools, err := govern.NewTools(specs)
 	if err != nil {

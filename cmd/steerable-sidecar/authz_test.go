@@ -28,7 +28,7 @@ func TestAuthzEvalCases(t *testing.T) {
 		cases, sessions int
 	}{
 		{"cases", 174, 7},
-		{"siblings", 749, 0},
+		{"siblings", 751, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cases, sessions := evalCases(t, "testdata/authz/"+tt.name+".jsonl")
