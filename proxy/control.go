@@ -122,7 +122,7 @@ func (s *Server) controlOnce(r *headReader, deadline time.Time) (reply controlRe
 	case err != nil:
 		return controlReply{}, false, nil
 	}
-	h, err := head.Parse(r.head())
+	h, err := parseControl(r.head())
 	if errors.As(err, &bad) {
 		return controlReply{status: bad.Status}, false, nil
 	}
@@ -145,6 +145,16 @@ func (s *Server) controlOnce(r *headReader, deadline time.Time) (reply controlRe
 	keep = h.Minor > 0 && h.HasToken("connection", "keep-alive") && !h.HasToken("connection", "close")
 	reply = handle(body)
 	return reply, keep && reply.status < 400, left
+}
+
+// parseControl takes a body of unclear length for one that is too long: it is
+// refused once it is known that the client may ask at all.
+func parseControl(buf []byte) (head.Head, error) {
+	h, err := head.Parse(buf)
+	if errors.Is(err, head.ErrContentLength) || errors.Is(err, head.ErrFraming) {
+		h.ContentLength, err = maxControlBody+1, nil
+	}
+	return h, err
 }
 
 // authorise keeps out browsers, then everybody without the token.

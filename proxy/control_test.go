@@ -123,27 +123,30 @@ func TestControlRefusals(t *testing.T) {
 	body := `{"host": "x.example"}`
 	length := fmt.Sprintf("Content-Length: %d\r\n", len(body))
 	for name, tc := range map[string]struct{ send, status string }{
-		"other path":            {"POST /admin HTTP/1.1\r\n" + auth + length + "\r\n" + body, "404"},
-		"query":                 {"POST /allow?x HTTP/1.1\r\n" + auth + length + "\r\n" + body, "404"},
-		"other method":          {"PUT /allow HTTP/1.1\r\n" + auth + length + "\r\n" + body, "404"},
-		"other, long body":      {"POST /admin HTTP/1.1\r\n" + auth + "Content-Length: 5000\r\n\r\n", "404"},
-		"CONNECT":               {"CONNECT x.example:443 HTTP/1.1\r\n" + auth + "\r\n", "404"},
-		"length zero":           {"POST /allow HTTP/1.1\r\n" + auth + "Content-Length: 0\r\n\r\n", "400"},
-		"length too large":      {"POST /allow HTTP/1.1\r\n" + auth + "Content-Length: 4097\r\n\r\n" + strings.Repeat(" ", 4097), "400"},
-		"no length":             {"POST /allow HTTP/1.1\r\n" + auth + "\r\n", "400"},
-		"length in words":       {"POST /allow HTTP/1.1\r\n" + auth + "Content-Length: ten\r\n\r\n", "400"},
-		"chunked":               {"POST /allow HTTP/1.1\r\n" + auth + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
-		"bare LF":               {"POST /allow HTTP/1.1\n" + auth + "\n", "400"},
-		"one word":              {"POST\r\n\r\n", "400"},
-		"huge head":             {"POST /allow HTTP/1.1\r\nX: " + strings.Repeat("x", 17000) + "\r\n\r\n", "431"},
-		"evil Host":             {"POST /allow HTTP/1.1\r\nHost: evil.example:1234\r\n" + auth + length + "\r\n" + body, "403"},
-		"Host that begins well": {"POST /allow HTTP/1.1\r\nHost: 127.0.0.1.evil.com\r\n" + auth + length + "\r\n" + body, "403"},
-		"Host like localhost":   {"POST /allow HTTP/1.1\r\nHost: localhost.evil.com:80\r\n" + auth + length + "\r\n" + body, "403"},
-		"Host of a LAN":         {"POST /allow HTTP/1.1\r\nHost: 192.168.0.1\r\n" + auth + length + "\r\n" + body, "403"},
-		"Host empty":            {"POST /allow HTTP/1.1\r\nHost:\r\n" + auth + length + "\r\n" + body, "403"},
-		"Origin":                {"POST /allow HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://localhost\r\n" + auth + length + "\r\n" + body, "403"},
-		"Origin null":           {"POST /allow HTTP/1.1\r\nOrigin: null\r\n" + auth + length + "\r\n" + body, "403"},
-		"no JSON":               {"", `not json`}, "array": {"", `["x.example"]`}, "string": {"", `"x.example"`}, "null": {"", `null`}, "two objects": {"", `{"host":"a.example"}{"host":"b.example"}`},
+		"other path":             {"POST /admin HTTP/1.1\r\n" + auth + length + "\r\n" + body, "404"},
+		"query":                  {"POST /allow?x HTTP/1.1\r\n" + auth + length + "\r\n" + body, "404"},
+		"other method":           {"PUT /allow HTTP/1.1\r\n" + auth + length + "\r\n" + body, "404"},
+		"other, long body":       {"POST /admin HTTP/1.1\r\n" + auth + "Content-Length: 5000\r\n\r\n", "404"},
+		"CONNECT":                {"CONNECT x.example:443 HTTP/1.1\r\n" + auth + "\r\n", "404"},
+		"length zero":            {"POST /allow HTTP/1.1\r\n" + auth + "Content-Length: 0\r\n\r\n", "400"},
+		"length too large":       {"POST /allow HTTP/1.1\r\n" + auth + "Content-Length: 4097\r\n\r\n" + strings.Repeat(" ", 4097), "400"},
+		"no length":              {"POST /allow HTTP/1.1\r\n" + auth + "\r\n", "400"},
+		"length in words":        {"POST /allow HTTP/1.1\r\n" + auth + "Content-Length: ten\r\n\r\n", "400"},
+		"two lengths":            {"POST /allow HTTP/1.1\r\n" + auth + length + length + "\r\n" + body, "400"},
+		"length and chunked":     {"POST /allow HTTP/1.1\r\n" + auth + length + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
+		"other path, bad length": {"POST /admin HTTP/1.1\r\n" + auth + "Content-Length: ten\r\n\r\n", "404"},
+		"chunked":                {"POST /allow HTTP/1.1\r\n" + auth + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"},
+		"bare LF":                {"POST /allow HTTP/1.1\n" + auth + "\n", "400"},
+		"one word":               {"POST\r\n\r\n", "400"},
+		"huge head":              {"POST /allow HTTP/1.1\r\nX: " + strings.Repeat("x", 17000) + "\r\n\r\n", "431"},
+		"evil Host":              {"POST /allow HTTP/1.1\r\nHost: evil.example:1234\r\n" + auth + length + "\r\n" + body, "403"},
+		"Host that begins well":  {"POST /allow HTTP/1.1\r\nHost: 127.0.0.1.evil.com\r\n" + auth + length + "\r\n" + body, "403"},
+		"Host like localhost":    {"POST /allow HTTP/1.1\r\nHost: localhost.evil.com:80\r\n" + auth + length + "\r\n" + body, "403"},
+		"Host of a LAN":          {"POST /allow HTTP/1.1\r\nHost: 192.168.0.1\r\n" + auth + length + "\r\n" + body, "403"},
+		"Host empty":             {"POST /allow HTTP/1.1\r\nHost:\r\n" + auth + length + "\r\n" + body, "403"},
+		"Origin":                 {"POST /allow HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://localhost\r\n" + auth + length + "\r\n" + body, "403"},
+		"Origin null":            {"POST /allow HTTP/1.1\r\nOrigin: null\r\n" + auth + length + "\r\n" + body, "403"},
+		"no JSON":                {"", `not json`}, "array": {"", `["x.example"]`}, "string": {"", `"x.example"`}, "null": {"", `null`}, "two objects": {"", `{"host":"a.example"}{"host":"b.example"}`},
 		"no host": {"", `{}`}, "number": {"", `{"host": 1}`}, "null host": {"", `{"host": null}`}, "other case": {"", `{"Host": "a.example"}`}, "twice": {"", `{"host": "a.example", "host": "b.example"}`}, "twice by escape": {"", `{"host": "a.example", "\u0068ost": "b.example"}`}, "list": {"", `{"host": ["a"]}`},
 		"bad entry": {"", `{"host": "bad host!"}`}, "wildcard": {"", `{"host": "*.example.com"}`}, "port zero": {"", `{"host": "a:0"}`}, "empty": {"", `{"host": ""}`}, "URL": {"", `{"host": "http://a/"}`},
 		"ttl zero": {"", `{"host": "a", "ttl_s": 0}`}, "ttl negative": {"", `{"host": "a", "ttl_s": -1}`}, "ttl huge": {"", `{"host": "a", "ttl_s": 1e300}`}, "ttl text": {"", `{"host": "a", "ttl_s": "1"}`},
@@ -180,6 +183,10 @@ func TestControlToken(t *testing.T) {
 				if r.fields["www-authenticate"] != "Bearer" {
 					t.Errorf("fields %v", r.fields)
 				}
+			}
+			// Who may not ask learns nothing about the rest of the request.
+			for _, length := range []string{"ten", "+2", "2\r\nContent-Length: 2", "2\r\nTransfer-Encoding: chunked", "99999"} {
+				refused(t, h.control, "POST /allow HTTP/1.1\r\n"+field+"Content-Length: "+length+"\r\n\r\n{}", "401")
 			}
 		})
 	}

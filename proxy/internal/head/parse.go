@@ -2,6 +2,7 @@ package head
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 )
 
@@ -25,7 +26,9 @@ type Head struct {
 }
 
 // Parse takes apart buf, a complete head as measured by [Scanner.Scan]. It
-// upper-cases the method in place. Errors are of type [*Error].
+// upper-cases the method in place. Errors are of type [*Error]; with
+// [ErrContentLength] and [ErrFraming], which leave open only where a body would
+// end, the Head is valid in everything else.
 func Parse(buf []byte) (Head, error) {
 	h := Head{ContentLength: -1}
 	line, rest, ok := bytes.Cut(buf, []byte("\r\n"))
@@ -36,10 +39,14 @@ func Parse(buf []byte) (Head, error) {
 	if err := h.requestLine(line); err != nil {
 		return Head{}, err
 	}
-	if err := h.checkFields(); err != nil {
+	switch err := h.checkFields(); {
+	case errors.Is(err, ErrContentLength), errors.Is(err, ErrFraming):
+		return h, err
+	case err != nil:
 		return Head{}, err
+	default:
+		return h, nil
 	}
-	return h, nil
 }
 
 func (h *Head) requestLine(line []byte) error {
@@ -86,6 +93,7 @@ func parseVersion(v []byte) (minor int, err error) {
 // checkFields looks at every field once and keeps what decides framing.
 func (h *Head) checkFields() error {
 	hosts, lengths, codings := 0, 0, 0
+	measured := true
 	for rest := h.fields; len(rest) > 0; {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, []byte("\r\n"))
@@ -98,11 +106,9 @@ func (h *Head) checkFields() error {
 			hosts++
 		case Is(name, "content-length"):
 			lengths++
-			n, ok := parseLength(value)
-			if !ok {
-				return ErrContentLength
+			if h.ContentLength, ok = parseLength(value); !ok {
+				measured = false
 			}
-			h.ContentLength = n
 		case Is(name, "transfer-encoding"):
 			codings++
 			h.Chunked = Is(value, "chunked")
@@ -113,7 +119,7 @@ func (h *Head) checkFields() error {
 	switch {
 	case hosts > 1:
 		return ErrHost
-	case lengths > 1:
+	case lengths > 1, !measured:
 		return ErrContentLength
 	case codings > 0 && lengths > 0:
 		return ErrFraming
