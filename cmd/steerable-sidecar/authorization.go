@@ -27,30 +27,16 @@ func authorization(env environment, opts *sidecar.Options) error {
 			return fmt.Errorf("%s must be off, observe or enforce, not %q", envAuthz, opts.Authz)
 		}
 	}
-	log := auditlog.Options{Dir: env.getenv(envAuditDir)}
-	if log.Dir == "" && filepath.IsAbs(opts.Home) {
-		log.Dir = filepath.Join(opts.Home, ".steerable", "audit")
-	}
-	if log.Dir != "" && !filepath.IsAbs(log.Dir) {
-		return fmt.Errorf("%s must be an absolute path, not %q", envAuditDir, log.Dir)
-	}
-	switch sign := env.getenv(envAuditSign); sign {
-	case "":
-	case "records":
-		log.SignRecords = true
-	default:
-		return fmt.Errorf("%s must be records, not %q", envAuditSign, sign)
-	}
-	if text := env.getenv(envAuditFsync); text != "" {
-		sync, err := auditlog.ParseSync(text)
-		if err != nil {
-			return fmt.Errorf("%s: %w", envAuditFsync, err)
-		}
-		log.Sync = sync
+	log, err := auditOptions(env, opts.Home)
+	if err != nil {
+		return err
 	}
 	key, err := auditKey(env)
 	if err != nil {
 		return err
+	}
+	if log.SignRecords && key == "" {
+		return fmt.Errorf("%s is records, but there is no %s to sign with", envAuditSign, envAuditKey)
 	}
 	opts.AuditDir, opts.AuditKey = log.Dir, key
 	opts.OpenAudit = func() (executors.Recorder, error) {
@@ -68,6 +54,32 @@ func authorization(env environment, opts *sidecar.Options) error {
 		return opened, nil
 	}
 	return nil
+}
+
+// auditOptions reads where audit chains are kept and how they are written.
+func auditOptions(env environment, home string) (auditlog.Options, error) {
+	log := auditlog.Options{Dir: env.getenv(envAuditDir)}
+	if log.Dir == "" && filepath.IsAbs(home) {
+		log.Dir = filepath.Join(home, ".steerable", "audit")
+	}
+	if log.Dir != "" && !filepath.IsAbs(log.Dir) {
+		return auditlog.Options{}, fmt.Errorf("%s must be an absolute path, not %q", envAuditDir, log.Dir)
+	}
+	switch sign := env.getenv(envAuditSign); sign {
+	case "":
+	case "records":
+		log.SignRecords = true
+	default:
+		return auditlog.Options{}, fmt.Errorf("%s must be records, not %q", envAuditSign, sign)
+	}
+	if text := env.getenv(envAuditFsync); text != "" {
+		sync, err := auditlog.ParseSync(text)
+		if err != nil {
+			return auditlog.Options{}, fmt.Errorf("%s: %w", envAuditFsync, err)
+		}
+		log.Sync = sync
+	}
+	return log, nil
 }
 
 // auditKey returns the file of the signing key, "" if there is none. The

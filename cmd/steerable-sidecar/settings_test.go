@@ -34,6 +34,7 @@ func TestRefusesVariables(t *testing.T) {
 		{"STEERABLE_AUTHZ", "on"},
 		{"STEERABLE_AUDIT_DIR", "audit"},
 		{"STEERABLE_AUDIT_SIGN", "yes"},
+		{"STEERABLE_AUDIT_SIGN", "records"}, // without a key
 		{"STEERABLE_AUDIT_FSYNC", "sometimes"},
 	} {
 		t.Run(tt.name+"="+tt.value, func(t *testing.T) {
