@@ -287,7 +287,7 @@ func TestIdleAndHalfCloseBounds(t *testing.T) {
 
 // TestIdleTunnels hold two descriptors each, and give them back.
 func TestIdleTunnels(t *testing.T) {
-	const n = 300
+	const n = 2000
 	h := start(t, Options{Policy: Policy{Allow: entries(t, "127.0.0.1:1")}, SNI: SNIOff})
 	target := server(t, "tcp", "127.0.0.1:0", func(c *net.TCPConn) { _, _ = io.Copy(onlyWriter{c}, c) }).String()
 	if err := h.srv.Reload(Policy{Allow: entries(t, target)}); err != nil {
@@ -307,6 +307,7 @@ func TestIdleTunnels(t *testing.T) {
 		t.Errorf("%d tunnels hold %d descriptors, want %d", n, got, 4*n)
 	}
 	for _, c := range conns {
+		_ = c.SetDeadline(time.Now().Add(15 * time.Second)) // opening all of them may have taken that long
 		wantEcho(t, c, "twice")
 		_ = c.Close()
 	}
