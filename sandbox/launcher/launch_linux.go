@@ -99,16 +99,49 @@ func (l *launch) attempt(m machine, r rung) (int, error) {
 	}
 	defer s.close()
 	s.name = l.command.Argv[0]
-	if err := s.handshake(); err != nil {
+	newcomers, err := l.whileItStarts()
+	if err == nil {
+		err = s.handshake()
+	}
+	if err == nil {
+		err = l.checkReport(policy.Assess(r.name, m.abi, s.applied, l.policy))
+	}
+	if err == nil {
+		err = l.protect()
+	}
+	if err != nil {
 		s.abandon()
 		return 0, err
 	}
-	if err := l.checkReport(policy.Assess(r.name, m.abi, s.applied, l.policy)); err != nil {
-		s.abandon()
-		return 0, err
-	}
-	defer removeNewcomers(l.newcomers())
+	defer removeNewcomers(newcomers)
 	return s.serve(l.signals)
+}
+
+// whileItStarts does what has to be done before the command runs and can be
+// done beside its confinement, which takes longer.
+func (l *launch) whileItStarts() (newcomers []string, err error) {
+	newcomers = l.newcomers()
+	if l.command.Backend == policy.BackendAuto {
+		return newcomers, nil // another rung may follow, and need what protect gives up
+	}
+	return newcomers, l.protect()
+}
+
+// protect takes from the launcher what the command could use it for. Nobody
+// traces it or reads its memory and environment, which still hold what the
+// command must not see, and it has no capability any more.
+func (l *launch) protect() error {
+	if l.protected {
+		return nil
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return &wrapperError{what: "protect the launcher", err: err}
+	}
+	if err := dropCapabilities(); err != nil {
+		return &wrapperError{what: "drop capabilities", err: err}
+	}
+	l.protected = true
+	return nil
 }
 
 // newcomers are files whose creation undermines protected ones.

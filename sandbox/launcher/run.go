@@ -60,6 +60,8 @@ type launch struct {
 	cwd     string
 	script  int // descriptor of the script, -1 if there is none
 	signals <-chan os.Signal
+
+	protected bool // see protect
 }
 
 // errHelp says that the command line asks for help.

@@ -11,16 +11,6 @@ import (
 
 // serve lets the command run, stands by it, and returns its exit status.
 func (s *session) serve(signals <-chan os.Signal) (int, error) {
-	// Nobody traces the launcher or reads its memory and environment, which
-	// still hold what the command must not see.
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		s.abandon()
-		return 0, &wrapperError{what: "protect the launcher", err: err}
-	}
-	if err := dropCapabilities(); err != nil {
-		s.abandon()
-		return 0, &wrapperError{what: "drop capabilities", err: err}
-	}
 	if s.supervisor != nil {
 		// It ends with the process: the listener has no end of file that
 		// could be waited for on all kernels.

@@ -244,22 +244,44 @@ func reapOrphans() {
 	}
 }
 
-// children lists the children of all our threads.
+// children lists our children. Orphans come to the main thread, which also
+// makes all of our own; the other threads are looked at if it has none.
 func children() []int {
+	if pids := childrenOf(strconv.Itoa(os.Getpid())); pids != nil {
+		return pids
+	}
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		return nil
 	}
 	var pids []int
 	for _, task := range tasks {
-		list, err := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
-		if err != nil {
-			continue
-		}
-		for field := range strings.FieldsSeq(string(list)) {
-			if pid, err := strconv.Atoi(field); err == nil {
-				pids = append(pids, pid)
-			}
+		pids = append(pids, childrenOf(task.Name())...)
+	}
+	return pids
+}
+
+// childrenOf lists the children of one thread, or some of them. Package os
+// would set up its poller first, which takes longer than the rest.
+func childrenOf(thread string) []int {
+	fd, err := unix.Open("/proc/self/task/"+thread+"/children", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var b [4096]byte
+	n, err := unix.Read(fd, b[:])
+	if err != nil || n < 0 {
+		return nil
+	}
+	// A space follows every number: one without it may be cut off, and would
+	// be another process.
+	text := string(b[:n])
+	text = text[:strings.LastIndexByte(text, ' ')+1]
+	var pids []int
+	for field := range strings.FieldsSeq(text) {
+		if pid, err := strconv.Atoi(field); err == nil {
+			pids = append(pids, pid)
 		}
 	}
 	return pids
