@@ -103,7 +103,7 @@ func sedReadable(script string) bool {
 			}
 		case 's':
 			part := sedParser{src: command, pos: 1}
-			part.delimited()
+			part.delimited(false)
 			if opensBracket(command[:part.pos]) {
 				return false
 			}

@@ -15,11 +15,14 @@ type sedScript struct {
 }
 
 // parseSed reads a sed script. It follows the grammar of GNU sed: an optional
-// address, one letter, and arguments that depend on the letter.
+// address, one letter, and arguments that depend on the letter. Not every sed
+// takes a delimiter in brackets for text; a script with one is read both ways.
 func parseSed(script string) sedScript {
-	p := sedParser{src: script}
-	for p.pos < len(p.src) {
-		p.command()
+	p := sedParser{src: script, brackets: true}
+	p.script()
+	if p.bracketed {
+		p.pos, p.brackets = 0, false
+		p.script()
 	}
 	return p.out
 }
@@ -28,7 +31,17 @@ func parseSed(script string) sedScript {
 type sedParser struct {
 	src string
 	pos int
-	out sedScript
+	// brackets says that a delimiter in brackets is text, bracketed that there
+	// was one.
+	brackets, bracketed bool
+	out                 sedScript
+}
+
+// script consumes all commands.
+func (p *sedParser) script() {
+	for p.pos < len(p.src) {
+		p.command()
+	}
 }
 
 // command consumes addresses and one command.
@@ -43,8 +56,7 @@ func (p *sedParser) command() {
 	case 's':
 		p.substitute()
 	case 'y':
-		p.delimited()
-		p.delimited()
+		p.pair(false)
 	case 'e':
 		if line := p.line(); line != "" {
 			p.out.commands = append(p.out.commands, line)
@@ -53,8 +65,11 @@ func (p *sedParser) command() {
 		}
 	case 'w', 'W':
 		p.out.writes = append(p.out.writes, p.line())
-	case 'a', 'i', 'c', 'r', 'R', ':', 'b', 't', 'T', '#':
+	case 'a', 'i', 'c', 'r', 'R', '#':
 		p.line()
+	case ':', 'b', 't', 'T': // a label ends where the next command may start
+		p.skipFlags(" \t")
+		p.skipTo(" \t\n;}")
 	case 'd', 'D', 'p', 'P', 'q', 'Q', 'n', 'N', 'g', 'G', 'h', 'H', 'x', 'l', '=', 'z', 'F':
 	default:
 		p.out.unsure = true
@@ -68,11 +83,11 @@ func (p *sedParser) address() {
 		case strings.IndexByte(" \t\n;,!$+~{}", c) >= 0 || '0' <= c && c <= '9':
 			p.pos++
 		case c == '/':
-			p.delimited()
+			p.delimited(p.brackets)
 			p.skipFlags("IM")
 		case c == '\\' && p.pos+1 < len(p.src):
 			p.pos++
-			p.delimited()
+			p.delimited(p.brackets)
 			p.skipFlags("IM")
 		default:
 			return
@@ -80,34 +95,64 @@ func (p *sedParser) address() {
 	}
 }
 
-// delimited consumes a delimiter and the text up to its next occurrence, which
-// is left in place if another part follows.
-func (p *sedParser) delimited() {
+// delimited consumes a delimiter and the text up to its next occurrence, and
+// returns the text.
+func (p *sedParser) delimited(brackets bool) string {
 	if p.pos >= len(p.src) {
-		return
+		return ""
 	}
 	delim := p.src[p.pos]
 	p.pos++
+	start := p.pos
 	for p.pos < len(p.src) && p.src[p.pos] != delim {
-		if p.src[p.pos] == '\\' {
+		switch p.src[p.pos] {
+		case '\\':
 			p.pos++
+		case '[':
+			p.bracket(brackets, delim)
 		}
 		p.pos++
 	}
+	text := p.src[min(start, len(p.src)):min(p.pos, len(p.src))]
 	p.pos = min(p.pos+1, len(p.src))
+	return text
 }
 
-// substitute consumes the arguments of s.
-func (p *sedParser) substitute() {
-	p.delimited()
-	if p.pos > 0 {
-		p.pos-- // the middle delimiter opens the replacement
+// bracket looks at a bracket expression with the delimiter in it, and goes to
+// its last character if it is text.
+func (p *sedParser) bracket(skip bool, delim byte) {
+	rest := p.src[p.pos+1:]
+	set := strings.TrimLeft(rest[:min(2, len(rest))], "^]") // a bracket that comes first is text
+	first := min(2, len(rest)) - len(set)
+	end := strings.IndexByte(rest[first:], ']')
+	if end < 0 || strings.IndexByte(rest[:first+end], delim) < 0 {
+		return
 	}
-	p.delimited()
+	p.bracketed = true
+	if skip {
+		p.pos += first + end
+	}
+}
+
+// pair consumes two texts between three delimiters and returns the second.
+func (p *sedParser) pair(brackets bool) string {
+	p.delimited(brackets)
+	if p.pos > 0 {
+		p.pos-- // the middle delimiter opens the second text
+	}
+	return p.delimited(false)
+}
+
+// substitute consumes the arguments of s. A replacement that is executed is a
+// command line.
+func (p *sedParser) substitute() {
+	delim := p.src[min(p.pos, len(p.src)-1)]
+	text := p.pair(p.brackets)
 	for p.pos < len(p.src) {
 		switch c := p.src[p.pos]; {
 		case c == 'e':
 			p.out.executes = true
+			p.out.commands = append(p.out.commands, strings.ReplaceAll(text, `\`+string(delim), string(delim)))
 		case c == 'w':
 			p.pos++
 			p.out.writes = append(p.out.writes, p.line())
@@ -115,6 +160,13 @@ func (p *sedParser) substitute() {
 		case strings.IndexByte("gpiImM0123456789", c) < 0:
 			return
 		}
+		p.pos++
+	}
+}
+
+// skipTo goes to the next byte of a set.
+func (p *sedParser) skipTo(set string) {
+	for p.pos < len(p.src) && strings.IndexByte(set, p.src[p.pos]) < 0 {
 		p.pos++
 	}
 }
@@ -160,7 +212,6 @@ func sedCommand(c *call) output {
 		}
 		if s.executes {
 			out.mark(taintDecoded, "")
-			c.a.script(sedReplacement(w.text), c.f.inner(), c.sc.fork())
 		}
 	}
 	if c.args.has("-i", "--in-place") {
@@ -174,18 +225,4 @@ func sedCommand(c *call) output {
 		}
 	}
 	return out
-}
-
-// sedReplacement is the replacement of a leading s command, which its e flag
-// executes.
-func sedReplacement(script string) string {
-	i := strings.IndexByte(script, 's')
-	if i < 0 || i+1 >= len(script) {
-		return ""
-	}
-	parts := strings.Split(script[i+2:], script[i+1:i+2])
-	if len(parts) < 2 {
-		return ""
-	}
-	return parts[1]
 }

@@ -44,6 +44,8 @@ type analysis struct {
 	hosted bool
 	// invalid says that a script was not valid syntax.
 	invalid bool
+	// walked are the substitutions that were evaluated.
+	walked map[syntax.Node]bool
 	// naive says that the current words were guessed, not parsed.
 	naive bool
 }
@@ -179,7 +181,9 @@ func (a *analysis) script(src string, f frame, sc *scope) output {
 		a.guess(src, err, f, sc)
 		return output{dyn: true}
 	}
-	return a.stmts(file.Stmts, f, sc)
+	out := a.stmts(file.Stmts, f, sc)
+	a.leftOut(file, src, f, sc)
+	return out
 }
 
 // stmts walks a list of statements.

@@ -341,6 +341,7 @@ func (a *analysis) value(part syntax.WordPart, f frame, sc *scope) []word {
 	case *syntax.CmdSubst:
 		return []word{a.substitution(p, f, sc)}
 	case *syntax.ProcSubst:
+		a.walk(p)
 		out := a.subshell(p.Stmts, f, sc)
 		if p.Op == syntax.CmdOut {
 			return []word{{text: substitutedFile, prog: &output{dyn: true, reader: p.Stmts}}}
@@ -366,6 +367,7 @@ func arithmetic(x syntax.ArithmExpr) string {
 
 // substitution expands $(…): its output without final line ends.
 func (a *analysis) substitution(p *syntax.CmdSubst, f frame, sc *scope) word {
+	a.walk(p)
 	out := a.subshell(p.Stmts, f, sc)
 	w := word{text: strings.TrimRight(out.text, "\n"), dyn: out.dyn, taint: out.taint, source: out.source}
 	if w.text == "" && out.dyn {
