@@ -229,6 +229,9 @@ func (p *argumentParser) longOption(i int) int {
 	if !has && p.prog.takesValue(name) && i+1 < len(p.words) {
 		i++
 		val, has = p.words[i], true
+		if slices.Contains(p.prog.Pairs, name) {
+			i++
+		}
 	}
 	if !has {
 		val = word{}

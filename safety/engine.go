@@ -52,6 +52,8 @@ type program struct {
 	Values   []string `json:"values"`
 	NoArg    []string `json:"noarg"`
 	Attached string   `json:"attached"`
+	// Pairs are those of Values that take one word more.
+	Pairs []string `json:"pairs"`
 	// Long are the long options, for completing abbreviations.
 	Long []string `json:"long"`
 	// Single says that long options start with one dash.

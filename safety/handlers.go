@@ -132,6 +132,9 @@ func trapCommand(c *call) output {
 // suCommand: the script of -c was run already; without it a shell reads the
 // standard input.
 func suCommand(c *call) output {
+	if c.args.has("-u", "--user") { // of runuser: what follows is no user but a command
+		return c.a.peel(c.args.operands, c.f.wrap(c.name), c.sc)
+	}
 	if c.f.stdin != nil && len(c.args.values("-c", "--command")) == 0 {
 		c.a.script(c.f.stdin.text, c.f.inner(), c.sc.fork())
 	}

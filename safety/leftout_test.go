@@ -31,3 +31,35 @@ func TestSubstitutionsRunEverywhere(t *testing.T) {
 		}
 	}
 }
+
+// Programs run what they are given in options and behind their own words.
+func TestCommandsBehindPrograms(t *testing.T) {
+	c := newClassifier(t, SetDefault)
+	for _, cmd := range []string{
+		`bwrap --bind / / rm -rf /`, `bwrap --dev-bind / / --chdir /x --setenv A b sh -c 'rm -rf /'`, `chpst -u root rm -rf /`, `envdir d rm -rf /`,
+		`setuidgid u rm -rf /`, `mapfile -C 'rm -rf / #' -c1 a < f`, `compgen -C 'rm -rf /' x`, `rg --pre 'rm -rf /' x`,
+		`go test -exec 'rm -rf /' ./...`, `go build -toolexec='rm -rf /' .`, `sort --compress-program='rm -rf /' f`, `runuser -u a -- rm -rf /`,
+		`ld.so /bin/rm -rf /`, `/lib64/ld-linux-x86-64.so.2 --library-path x /bin/rm -rf /`,
+		`sed 'y/a/b/;s/.*/rm -rf \//e' f`, `sed ':a;e rm -rf /' f`, `sed 'ba;e rm -rf /' f`, `sed 's/[/]/rm -rf \//e' f`,
+	} {
+		if got := c.Classify(cmd, PlatformUnix); got.Severity != Critical {
+			t.Errorf("%s: %s %v", cmd, got.Severity, got.MatchedRules)
+		}
+	}
+	for _, cmd := range []string{
+		`go test -run X ./...`, `go build -o bin/ ./cmd/x`, `sort -k 2 -t , f`, `rg -e 'rm -rf /' .`, `mapfile -t a < f`, `complete -W 'a b' x`,
+	} {
+		if got := c.Classify(cmd, PlatformUnix); got.Severity != Safe {
+			t.Errorf("%s: %s %v", cmd, got.Severity, got.MatchedRules)
+		}
+	}
+	for _, cmd := range []string{
+		`echo ‘"’ ; Remove-Item -Recurse -Force C:\ ; ‘"’`, `echo "a“ ; Remove-Item -Recurse -Force C:\ ; “b"`,
+	} {
+		for _, p := range []Platform{PlatformWindows, PlatformAll} {
+			if got := c.Classify(cmd, p); got.Severity != Critical {
+				t.Errorf("%s on %q: %s %v", cmd, p, got.Severity, got.MatchedRules)
+			}
+		}
+	}
+}

@@ -143,5 +143,9 @@ func (a *analysis) isIdle(program string) bool {
 	if a.sink.wants(name) || strings.IndexByte(name, ' ') >= 0 {
 		return false
 	}
-	return a.e.printers[name] || a.e.handlers[name] == nil && a.e.program(name) == nil
+	prog := a.e.program(name)
+	if prog != nil && len(prog.ShellOpts) > 0 { // its options may run something
+		return false
+	}
+	return a.e.printers[name] || a.e.handlers[name] == nil && prog == nil
 }

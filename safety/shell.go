@@ -138,6 +138,10 @@ func (e *engine) analyse(line string, platform Platform, s sink, gate *winGate) 
 	if platform.windows() && (gate == nil || !valid || gate.opens(line)) {
 		a.start(line, s)
 		a.windows(line, frame{kind: ViewArgv, end: len(line)}, &a.root)
+		if straight := straightQuotes(line); straight != line {
+			a.start(straight, s)
+			a.windows(straight, frame{kind: ViewArgv, end: len(line), fixed: true}, &a.root)
+		}
 	}
 	a.start("", nil) // lets go of the line
 	e.analyses.Put(a)

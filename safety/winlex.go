@@ -388,3 +388,17 @@ func winVariable(s string) (name string, n int) {
 	}
 	return s[start:end], end
 }
+
+// straightQuotes writes typographic quotes as PowerShell reads them. To cmd.exe
+// they are letters, so that a line with some is read both ways.
+func straightQuotes(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch r {
+		case '‘', '’', '‚', '‛':
+			return '\''
+		case '“', '”', '„':
+			return '"'
+		}
+		return r
+	}, s)
+}
