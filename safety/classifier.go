@@ -103,7 +103,7 @@ func (c *Classifier) index(rules []*rule) *Classifier {
 	out.raw = sync.OnceValue(func() *rawIndex { return newRawIndex(rules) })
 	out.views = sync.OnceValue(func() *viewIndex { return newViewIndex(rules) })
 	if c.engine != nil {
-		out.gate = sync.OnceValue(func() *winGate { return newWinGate(c.engine().win, rules, out.views()) })
+		out.gate = sync.OnceValue(func() *winGate { return newWinGate(c.engine(), rules, out.views()) })
 	}
 	return out
 }
