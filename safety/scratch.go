@@ -2,8 +2,9 @@ package safety
 
 import "mvdan.cc/sh/v3/syntax"
 
-// maxKept bounds the elements of a slab that are kept for the next analysis.
-const maxKept = 1024
+// maxKept bounds the elements that a slab allocates at a time and keeps for the
+// next analysis: enough for most lines, and little to hold for a long one.
+const maxKept = 256
 
 // slab hands out short-lived slices of one buffer, which the next analysis uses
 // again. A command line is read in a few microseconds, and collecting what that
@@ -15,7 +16,7 @@ type slab[T any] struct{ buf []T }
 func (s *slab[T]) take(n int) []T {
 	used := len(s.buf)
 	if used+n > cap(s.buf) {
-		s.buf = make([]T, 0, max(2*cap(s.buf), n)) // what was handed out keeps the old buffer alive
+		s.buf = make([]T, 0, max(min(2*cap(s.buf), maxKept), n)) // what was handed out keeps the old buffer alive
 		used = 0
 	}
 	s.buf = s.buf[:used+n]

@@ -192,14 +192,17 @@ func (a *analysis) script(src string, f frame, sc *scope) output {
 
 // stmts walks a list of statements.
 func (a *analysis) stmts(list []*syntax.Stmt, f frame, sc *scope) output {
-	var out output
+	if len(list) == 1 {
+		return a.stmt(list[0], f, sc)
+	}
+	var all joiner
 	for _, st := range list {
 		if a.stopped {
 			break
 		}
-		out.join(a.stmt(st, f, sc))
+		all.add(a.stmt(st, f, sc))
 	}
-	return out
+	return all.sum()
 }
 
 // stmt walks one statement with its redirections.

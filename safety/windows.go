@@ -84,22 +84,22 @@ func firstField(s string) string {
 
 // winPipelines walks a list of pipelines.
 func (a *analysis) winPipelines(list []winPipeline, f frame, sc *scope) output {
-	var out output
+	var all joiner
 	for _, p := range list {
 		g := f
 		var last output
 		for i := range p {
 			if a.stopped {
-				return out
+				return all.sum()
 			}
 			last = a.winCommand(&p[i], g, sc)
 			if i+1 < len(p) {
 				g.stdin = a.mem.outputs.one(last)
 			}
 		}
-		out.join(last)
+		all.add(last)
 	}
-	return out
+	return all.sum()
 }
 
 // winCommand walks one command: first what is nested in it, then itself.

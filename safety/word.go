@@ -66,6 +66,40 @@ func (o *output) join(next output) {
 	}
 }
 
+// joiner adds up what many commands print. Joining one output after the other
+// would copy the text each time.
+type joiner struct {
+	out  output
+	text strings.Builder
+}
+
+// add adds what the next command prints.
+func (j *joiner) add(next output) {
+	switch size := max(len(j.out.text), j.text.Len()) + len(next.text); {
+	case size == len(next.text) || next.text == "":
+		j.out.join(next)
+		return
+	case size > maxValue:
+		j.out.dyn = true
+	default:
+		if j.text.Len() == 0 {
+			j.text.WriteString(j.out.text)
+			j.out.text = ""
+		}
+		j.text.WriteString(next.text)
+	}
+	next.text = ""
+	j.out.join(next)
+}
+
+// sum returns what all of them print.
+func (j *joiner) sum() output {
+	if j.text.Len() > 0 {
+		j.out.text = j.text.String()
+	}
+	return j.out
+}
+
 // mark adds a taint. The first source is kept: it is where the text came from.
 func (o *output) mark(t taint, source string) {
 	o.taint |= t
