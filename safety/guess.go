@@ -57,13 +57,13 @@ func (a *analysis) tryScript(src string, f frame, sc *scope) bool {
 	if ok || open {
 		return ok
 	}
-	file, err := a.e.parse(src)
+	file, err := a.parse(src)
 	if err != nil {
 		closed, ok := closeDocument(src, err)
 		if !ok {
 			return false
 		}
-		if file, err = a.e.parse(closed); err != nil {
+		if file, err = a.parse(closed); err != nil {
 			return false
 		}
 	}

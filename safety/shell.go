@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -172,11 +173,11 @@ func (a *analysis) script(src string, f frame, sc *scope) output {
 	if list, ok, _ := a.readTree(src); ok {
 		return a.stmts(list, f, sc)
 	}
-	file, err := a.e.parse(src)
+	file, err := a.parse(src)
 	if err != nil {
 		if closed, ok := closeDocument(src, err); ok {
 			a.parsed += len(closed)
-			file, err = a.e.parse(closed)
+			file, err = a.parse(closed)
 		}
 	}
 	if err != nil {
@@ -380,6 +381,27 @@ func (e *engine) parse(src string) (*syntax.File, error) {
 		return nil, err //nolint:wrapcheck // read with errors.As by errorOffset
 	}
 	return file, nil
+}
+
+// parse reads a script whatever bytes it holds: a rule that denies must not be
+// dodged by some that are not text.
+func (a *analysis) parse(src string) (*syntax.File, error) { return a.e.parse(validText(src)) }
+
+// validText replaces bytes that are not UTF-8, each by one other. Shells take them
+// as they are, but the parser would refuse the script.
+func validText(src string) string {
+	if utf8.ValidString(src) {
+		return src
+	}
+	out := []byte(src)
+	for i := 0; i < len(out); {
+		r, n := utf8.DecodeRune(out[i:])
+		if r == utf8.RuneError && n == 1 {
+			out[i] = '_'
+		}
+		i += n
+	}
+	return string(out)
 }
 
 // errorOffset is where a parse error is, or -1.
