@@ -276,6 +276,20 @@ func TestOpenFilesLimit(t *testing.T) {
 	})
 }
 
+// TestCoreLimit: the limit of core dumps stays where no handler of the host's
+// is started, which 0 is not.
+func TestCoreLimit(t *testing.T) {
+	rungs(t, func(t *testing.T, u user, backend string) {
+		c := call{u: u, backend: backend, dir: u.home(t), command: `python3 -c "
+import resource as r, os
+r.setrlimit(r.RLIMIT_CORE, (0, 0)); r.prlimit(0, r.RLIMIT_CORE, (0, 0))
+print(r.getrlimit(r.RLIMIT_CORE)); r.setrlimit(r.RLIMIT_NOFILE, (99, 99)); print(r.getrlimit(r.RLIMIT_NOFILE))"`}
+		if code, stdout, stderr := c.do(t); code != 0 || stdout != "(1, 1)\n(99, 99)\n" {
+			t.Errorf("exit %d, %q, %s", code, stdout, stderr)
+		}
+	})
+}
+
 // TestFailures: exit statuses and the one line.
 func TestFailures(t *testing.T) {
 	u := users()[0]

@@ -50,7 +50,7 @@ func (l *launch) startBwrap(m machine) (*session, error) {
 	}
 	carried := l.namespaceCarried(m)
 	s.applied = l.namespaceDimensions() | carried
-	if carried != 0 {
+	if filterDimensions() != 0 {
 		s.supervisor = l.namespaceSupervisor(m, private)
 	}
 	s.relay = l.namespaceRelay()

@@ -77,14 +77,16 @@ func (c *confinement) appendTo(p *spawn.Program) error {
 const stepExec = "execute"
 
 // resources sets the limits. Core dumps are off: where core_pattern names a
-// pipe, the handler runs outside with content from inside.
+// pipe, the handler runs outside with content from inside. One byte is the
+// limit at which the kernel starts none (do_coredump in fs/coredump.c); it is
+// too little for a file as well, and the filter keeps it there.
 func (c *confinement) resources(p *spawn.Program) {
 	set := func(what string, resource int, limit unix.Rlimit) {
 		p.Call("limit "+what, unix.SYS_PRLIMIT64, []spawn.Arg{
 			spawn.Val(0), spawn.Val(resource), spawn.Pointer(p, &limit), spawn.Val(0),
 		})
 	}
-	set("core dumps", unix.RLIMIT_CORE, unix.Rlimit{})
+	set("core dumps", unix.RLIMIT_CORE, unix.Rlimit{Cur: 1, Max: 1})
 	if limit, ok := nofile.Original(); ok {
 		set("open files", unix.RLIMIT_NOFILE, unix.Rlimit{Cur: limit.Cur, Max: limit.Max})
 	}

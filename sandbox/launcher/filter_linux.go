@@ -1,6 +1,8 @@
 package launcher
 
 import (
+	"slices"
+
 	"github.com/steerable-go/sidecar/sandbox/internal/seccomp"
 	"github.com/steerable-go/sidecar/sandbox/internal/supervisor"
 	"github.com/steerable-go/sidecar/sandbox/policy"
@@ -39,6 +41,8 @@ func (l *launch) namespaceSupervisor(m machine, private []string) *supervisor.Su
 		IP:       supervisor.IPAny,
 		Sockets:  l.socketDirs(private),
 		Abstract: l.policy.Pinnable() && !weakened(policy.DimEgress),
+		Writable: slices.Concat(l.landlockWritable(), private),
+		Foreign:  l.streams.mounts,
 	}
 }
 

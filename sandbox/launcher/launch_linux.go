@@ -44,6 +44,9 @@ func (l *launch) run() (int, error) {
 			return 0, &wrapperError{what: "close descriptors", err: err}
 		}
 	}
+	if err := l.inspectStreams(m.abi); err != nil {
+		return 0, err
+	}
 	if err := l.openScript(); err != nil {
 		return 0, err
 	}
@@ -104,7 +107,7 @@ func (l *launch) attempt(m machine, r rung) (int, error) {
 		err = s.handshake()
 	}
 	if err == nil {
-		err = l.checkReport(policy.Assess(r.name, m.abi, s.applied, l.policy))
+		err = l.checkReport(policy.Assess(r.name, m.abi, s.applied&^l.streams.lost, l.policy))
 	}
 	if err == nil {
 		err = l.protect()

@@ -59,7 +59,7 @@ func (l *launch) startNative(m machine) (*session, error) {
 	}
 	s := newSession(child, ours, init)
 	s.applied = l.namespaceDimensions() | carried
-	if carried != 0 {
+	if filterDimensions() != 0 {
 		s.supervisor = l.namespaceSupervisor(m, private)
 	}
 	s.relay = l.namespaceRelay()
@@ -112,11 +112,12 @@ func (l *launch) nativeCommand(m machine, control int, private, env []string) (*
 // namespaceCarried are the dimensions that the filter and the rule set of a
 // rung with namespaces carry.
 func (l *launch) namespaceCarried(m machine) policy.Dimension {
-	carried := filterDimensions()
 	if m.abi < ruleset.MinABI {
-		carried &^= policy.DimKernel
+		// Without Landlock the command may trace the init of its namespaces,
+		// which no filter binds.
+		return 0
 	}
-	return carried
+	return filterDimensions()
 }
 
 // namespaceRules makes the rule set of a command in namespaces, -1 without
@@ -140,7 +141,9 @@ func (l *launch) confineInNamespaces(p *spawn.Program, m machine, c *confinement
 	if c.paths, err = find(c.argv[0], c.env); err != nil {
 		return err
 	}
-	c.filter = filter(m, seccomp.Options{Sockets: l.namespaceSockets(), Supervised: true})
+	c.filter = filter(m, seccomp.Options{
+		Sockets: l.namespaceSockets(), Supervised: true, Metadata: l.namespaceMetadata(),
+	})
 	c.notify = len(c.filter) > 0
 	if c.ruleset >= 0 {
 		for _, dir := range private {

@@ -61,7 +61,21 @@ type launch struct {
 	script  int // descriptor of the script, -1 if there is none
 	signals <-chan os.Signal
 
+	streams   streams
 	protected bool // see protect
+}
+
+// streams is what the standard streams mean for the confinement. They are the
+// only descriptors a command inherits, and they belong to neither its mounts
+// nor its namespaces: a file lies on the host's writable mount, and an IP
+// socket in the host's network, whatever the rung put in their place.
+type streams struct {
+	// files says that metadata could be changed through one of them.
+	files bool
+	// mounts are the ids of the mounts those files lie on.
+	mounts []uint64
+	// lost cannot be promised to a command that holds them.
+	lost policy.Dimension
 }
 
 // errHelp says that the command line asks for help.

@@ -64,7 +64,7 @@ func (p *Plan) Append(prog *spawn.Program) {
 		devices[name] = n.clone("/dev/" + name)
 	}
 	if !p.RootWritable {
-		n.setAttr("make the root read-only", cwd(), "/", unix.AT_RECURSIVE, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID)
+		n.setAttr("make the root read-only", cwd(), "/", unix.AT_RECURSIVE, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 	}
 	n.proc()
 	n.dev(devices)

@@ -56,6 +56,9 @@ func (a *assembler) emit(op uint16, k uint32, jt, jf uint8) {
 // (CVE-2019-10063 was of this kind).
 func (a *assembler) low(i uint32) { a.emit(opLoad, offArgs+sizeArg*i, 0, 0) }
 
+// high loads the high 32 bits of argument i.
+func (a *assembler) high(i uint32) { a.emit(opLoad, offArgs+sizeArg*i+4, 0, 0) }
+
 func (a *assembler) and(mask uint32) { a.emit(opAnd, mask, 0, 0) }
 func (a *assembler) ret(act uint32)  { a.emit(opReturn, act, 0, 0) }
 func (a *assembler) errno(e uint32)  { a.ret(actErrno | e) }

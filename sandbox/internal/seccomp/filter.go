@@ -53,6 +53,7 @@ func Build(arch Arch, o Options) []Instruction {
 	f.namespaces()
 	f.terminals()
 	f.nodes()
+	f.limits()
 	if o.HostVisible {
 		f.otherProcesses()
 	}
@@ -143,11 +144,9 @@ func (f *filter) namespaces() {
 
 // Terminal and file ioctls that are closed, by the 32 bit command.
 const (
-	tiocSTI          = 0x5412     // types into the terminal, past the sandbox
-	tiocLinux        = 0x541c     // pastes on a console
-	fsSetFlags       = 0x40086602 // FS_IOC_SETFLAGS, metadata by another road
-	fsSetFlags32     = 0x40046602
-	fsSetXattr       = 0x401c5820 // FS_IOC_FSSETXATTR
+	tiocSTI          = 0x5412 // types into the terminal, past the sandbox
+	tiocLinux        = 0x541c // pastes on a console
+	ioctlTypeMask    = 0xff00
 	mknodFormatMask  = 0o170000
 	mknodBlock       = 0o060000
 	mknodCharacter   = 0o020000
@@ -156,15 +155,38 @@ const (
 )
 
 func (f *filter) terminals() {
-	closed := []uint32{tiocSTI, tiocLinux}
-	if f.o.Metadata || f.o.HostVisible {
-		closed = append(closed, fsSetFlags, fsSetFlags32, fsSetXattr)
-	}
 	f.on("ioctl", func(b *assembler) {
 		b.low(1)
-		b.whenAny(closed, func(c *assembler) { c.errno(ePerm) })
+		b.whenAny([]uint32{tiocSTI, tiocLinux}, func(c *assembler) { c.errno(ePerm) })
+		if f.o.Metadata || f.o.HostVisible {
+			b.whenAny(fileReads(), (*assembler).allow)
+			b.and(ioctlTypeMask)
+			b.whenAny(fileTypes(), func(c *assembler) { c.errno(ePerm) })
+		}
 		b.allow()
 	})
+}
+
+// fileTypes are the types of ioctls that file systems answer. Many change a
+// file or make one through a descriptor that was opened for reading, and no
+// right of Landlock covers them: FS_IOC_SETFLAGS, FS_IOC_ENABLE_VERITY,
+// BTRFS_IOC_SUBVOL_CREATE.
+func fileTypes() []uint32 {
+	return []uint32{'f' << 8, 'v' << 8, 'X' << 8, 0x94 << 8, 0xf5 << 8} // ext4 and all, versions, XFS and all, btrfs, F2FS
+}
+
+// fileReads are those that only read, or write to a descriptor that was opened
+// for it.
+func fileReads() []uint32 {
+	return []uint32{
+		0x80086601, 0x80046601, // FS_IOC_GETFLAGS
+		0x80087601, 0x80047601, // FS_IOC_GETVERSION
+		0x801c581f, // FS_IOC_FSGETXATTR
+		0xc020660b, // FS_IOC_FIEMAP
+		0x81009431, // FS_IOC_GETFSLABEL
+		0x40049409, // FICLONE
+		0x4020940d, // FICLONERANGE
+	}
 }
 
 // nodes denies device nodes: as root in the initial namespace a node is the
@@ -182,6 +204,45 @@ func (f *filter) nodes() {
 	f.on("mknodat", device(2))
 }
 
+// rlimitCore is RLIMIT_CORE on every architecture.
+const rlimitCore = 4
+
+// limits keeps the limit of core dumps at the one byte that the launcher set:
+// at any other, 0 included, the kernel still starts the host's handler where
+// core_pattern names a pipe. Programs that set it to 0 get what they want, and
+// are told so.
+func (f *filter) limits() {
+	f.on("setrlimit", func(b *assembler) {
+		b.low(0)
+		b.when(rlimitCore, func(c *assembler) { c.errno(0) })
+		b.allow()
+	})
+	f.on("prlimit64", func(b *assembler) {
+		b.low(1)
+		b.when(rlimitCore, func(c *assembler) {
+			c.low(2)
+			c.when(0, func(d *assembler) {
+				d.high(2)
+				d.when(0, f.ownLimit) // only reads
+				d.errno(0)
+			})
+			c.errno(0)
+		})
+		f.ownLimit(b)
+	})
+}
+
+// ownLimit allows a prlimit64 of the caller's own, or of any process where no
+// other is visible.
+func (f *filter) ownLimit(b *assembler) {
+	if f.o.HostVisible {
+		b.low(0)
+		b.when(0, (*assembler).allow)
+		b.errno(ePerm)
+	}
+	b.allow()
+}
+
 // otherProcesses limits calls that name a process to the caller itself, and
 // closes objects that all processes of a user share by number.
 func (f *filter) otherProcesses() {
@@ -193,7 +254,7 @@ func (f *filter) otherProcesses() {
 		}
 	}
 	for _, name := range []string{
-		"prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr",
+		"sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr",
 		"migrate_pages", "move_pages",
 	} {
 		f.on(name, selfOnly(0))

@@ -69,6 +69,23 @@ func TestDecisions(t *testing.T) {
 		{"namespace open", "ioctl", [6]uint64{0, 0x40086602}, allow},
 		{"supervised closed plain", "ioctl", [6]uint64{0, 0x40086602}, perm},
 
+		{"supervised closed plain", "ioctl", [6]uint64{0, 0x40087602}, perm},        // FS_IOC_SETVERSION
+		{"supervised closed plain", "ioctl", [6]uint64{0, high | 0x40806685}, perm}, // FS_IOC_ENABLE_VERITY
+		{"supervised closed plain", "ioctl", [6]uint64{0, 0x5000940e}, perm},        // BTRFS_IOC_SUBVOL_CREATE
+		{"supervised closed plain", "ioctl", [6]uint64{0, 0x80086601}, allow},       // FS_IOC_GETFLAGS
+		{"supervised closed plain", "ioctl", [6]uint64{0, 0x40049409}, allow},       // FICLONE
+
+		{"", "setrlimit", [6]uint64{4}, actErrno}, // RLIMIT_CORE: told so, not done
+		{"", "setrlimit", [6]uint64{7}, allow},
+		{"", "prlimit64", [6]uint64{0, 4, 1}, actErrno},
+		{"", "prlimit64", [6]uint64{0, 4, high}, actErrno},
+		{"", "prlimit64", [6]uint64{0, high | 4, 1}, actErrno},
+		{"", "prlimit64", [6]uint64{0, 4, 0}, allow},
+		{"", "prlimit64", [6]uint64{0, 7, 1}, allow},
+		{"supervised closed plain", "prlimit64", [6]uint64{9, 4, 0}, perm},
+		{"supervised closed plain", "prlimit64", [6]uint64{9, 7, 0}, perm},
+		{"namespace open", "prlimit64", [6]uint64{9, 7, 0}, allow},
+
 		{"", "mknodat", [6]uint64{0, 0, 0o020666}, perm},
 		{"", "mknodat", [6]uint64{0, 0, 0o060600}, perm},
 		{"", "mknodat", [6]uint64{0, 0, 0o010600}, allow}, // a fifo

@@ -159,7 +159,7 @@ func (s *Supervisor) connectUnix(t target, path []byte) error {
 		return err
 	}
 	defer func() { _ = unix.Close(fd) }()
-	if err := within(fd, s.Sockets); err != nil {
+	if err := s.within(fd, s.Sockets); err != nil {
 		return err
 	}
 	sock, err := t.descriptor(int32(t.args[0]))

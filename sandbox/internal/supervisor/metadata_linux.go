@@ -59,7 +59,7 @@ func (s *Supervisor) at(t target, flags uint64) (file, error) {
 }
 
 func (s *Supervisor) checked(f file) (file, error) {
-	if err := within(f.fd, s.Writable); err != nil {
+	if err := s.within(f.fd, s.Writable); err != nil {
 		f.close()
 		return file{}, err
 	}

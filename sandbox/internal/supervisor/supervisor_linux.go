@@ -39,6 +39,9 @@ type Supervisor struct {
 	Abstract bool
 	// Writable are the directories in which metadata may be changed.
 	Writable []string
+	// Foreign are the ids of mounts that a caller in a mount namespace of its
+	// own holds descriptors on, though they are not in it.
+	Foreign []uint64
 
 	mu     sync.Mutex // guards following
 	relays map[uint16]bool

@@ -129,7 +129,7 @@ func TestWithin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := within(fd, []string{filepath.Join(dir, "root")}) == nil; got != want {
+		if got := new(Supervisor).within(fd, []string{filepath.Join(dir, "root")}) == nil; got != want {
 			t.Errorf("within(%s) = %v, want %v", name, got, want)
 		}
 		_ = unix.Close(fd)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -168,8 +169,16 @@ func base(dir int32) string {
 func self(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 // within fails unless fd names something in one of dirs. The kernel's own
-// text for the descriptor is compared, after every link was resolved.
-func within(fd int, dirs []string) error {
+// text for the descriptor is compared, after every link was resolved. On a
+// foreign mount the same text names another file.
+func (s *Supervisor) within(fd int, dirs []string) error {
+	if len(s.Foreign) > 0 {
+		var st unix.Statx_t
+		err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &st)
+		if err != nil || st.Mask&unix.STATX_MNT_ID == 0 || slices.Contains(s.Foreign, st.Mnt_id) {
+			return unix.EPERM
+		}
+	}
 	path, err := os.Readlink(self(fd))
 	if err != nil || !policy.InRoots(path, dirs) {
 		return unix.EPERM
