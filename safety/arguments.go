@@ -81,7 +81,7 @@ func (e *engine) arguments(name string, words []word) *arguments {
 
 // arguments takes words apart for as long as the analysis lasts.
 func (a *analysis) arguments(name string, words []word) *arguments {
-	return a.e.argumentsIn(&a.mem, name, words)
+	return a.e.argumentsIn(a.mem, name, words)
 }
 
 // argumentsIn takes words apart in the memory of mem.

@@ -54,6 +54,8 @@ type Classifier struct {
 	gate  func() *winGate
 	// engine holds the tables of the shell analysis; nil in the reference set.
 	engine func() *engine
+	// gradings holds idle ones, whose memory is used again.
+	gradings *sync.Pool
 	// fallback holds the reference rules, which are searched in text that does
 	// not parse; disabled are the ids that were switched off.
 	fallback func() *rawIndex
@@ -70,7 +72,7 @@ func New(set Set) (*Classifier, error) {
 	for i, p := range patterns {
 		rules[i] = newRule(p, set == SetDefault)
 	}
-	c := &Classifier{set: set}
+	c := &Classifier{set: set, gradings: &sync.Pool{}}
 	if set == SetDefault {
 		c.engine = sync.OnceValue(newEngine)
 		c.fallback = sync.OnceValue(newFallback)
@@ -94,7 +96,7 @@ func newFallback() *rawIndex {
 // index returns a classifier like c with other rules.
 func (c *Classifier) index(rules []*rule) *Classifier {
 	out := &Classifier{
-		set: c.set, engine: c.engine, fallback: c.fallback, disabled: c.disabled,
+		set: c.set, engine: c.engine, fallback: c.fallback, disabled: c.disabled, gradings: c.gradings,
 		rules: rules, byID: make(map[string]int, len(rules)),
 	}
 	for i, r := range rules {
@@ -169,7 +171,12 @@ func (c *Classifier) Without(ids ...string) (*Classifier, error) {
 // white space is ignored and an empty line is safe, as in the reference.
 func (c *Classifier) Classify(command string, platform Platform) Result {
 	g := c.grade(command, platform, nil)
-	return g.result()
+	out := g.result()
+	if c != nil && c.gradings != nil {
+		*g = grading{} // lets go of the line
+		c.gradings.Put(g)
+	}
+	return out
 }
 
 // grading collects what one command line matched.
@@ -190,7 +197,8 @@ type grading struct {
 
 // grade runs all rules over one command line.
 func (c *Classifier) grade(command string, platform Platform, explain func(Match)) *grading {
-	g := &grading{c: c, explain: explain}
+	g := c.newGrading()
+	g.c, g.explain = c, explain
 	if c == nil || c.raw == nil {
 		g.complex(view{kind: ViewRaw})
 		return g
@@ -220,6 +228,16 @@ func (c *Classifier) grade(command string, platform Platform, explain func(Match
 		c.engine().analyse(line, platform, &g.views, c.gate())
 	}
 	return g
+}
+
+// newGrading returns an empty grading.
+func (c *Classifier) newGrading() *grading {
+	if c != nil && c.gradings != nil {
+		if g, ok := c.gradings.Get().(*grading); ok {
+			return g
+		}
+	}
+	return &grading{}
 }
 
 // searchRaw runs the raw rules over a line that starts at offset.
@@ -296,10 +314,8 @@ func (g *grading) result() Result {
 		out.MatchedRules = append(out.MatchedRules, id)
 	}
 	if g.any {
-		for i, r := range g.c.rules {
-			if g.matched.has(i) {
-				raise(r.Severity, r.ID)
-			}
+		for i := range g.matched.members(len(g.c.rules)) {
+			raise(g.c.rules[i].Severity, g.c.rules[i].ID)
 		}
 	}
 	for _, id := range g.extra {

@@ -8,6 +8,9 @@ import "strings"
 // Keywords count only outside quotes, and only in a line without here-documents:
 // prose and programs are full of them.
 func nestedTooDeep(src string) bool {
+	if len(src) <= maxNesting {
+		return false
+	}
 	keywords := !strings.Contains(src, "<<")
 	depth, words := 0, 0
 	var quote byte

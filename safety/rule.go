@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"iter"
 	"regexp"
 	"regexp/syntax"
 	"sync"
@@ -105,6 +106,21 @@ func (b *bitset) has(i int) bool {
 	}
 	_, ok := b.high[i]
 	return ok
+}
+
+// members yields the members below n in order.
+func (b *bitset) members(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := 0; i < n; i++ {
+			if i < len(b.low)*64 && b.low[i/64]>>(i%64) == 0 {
+				i |= 63 // no more in this word
+				continue
+			}
+			if b.has(i) && !yield(i) {
+				return
+			}
+		}
+	}
 }
 
 // add puts i into the set.

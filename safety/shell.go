@@ -32,7 +32,7 @@ type sink interface {
 type analysis struct {
 	e    *engine
 	sink sink
-	mem  scratch
+	mem  *scratch
 	// size is the length of the line; parsed counts bytes parsed so far,
 	// expanded bytes taken from variables, steps statements and commands.
 	size, parsed, expanded, steps int
@@ -128,7 +128,7 @@ func (a *analysis) giveUp(f frame) {
 func (e *engine) analyse(line string, platform Platform, s sink, gate *winGate) {
 	a, ok := e.analyses.Get().(*analysis)
 	if !ok {
-		a = &analysis{e: e}
+		a = &analysis{e: e, mem: &scratch{}}
 	}
 	valid := false
 	if platform.unix() {
@@ -145,12 +145,12 @@ func (e *engine) analyse(line string, platform Platform, s sink, gate *winGate) 
 		}
 	}
 	a.start("", nil) // lets go of the line
+	a.mem.reset()
 	e.analyses.Put(a)
 }
 
 // start makes a as good as new for a line, except for the memory it has.
 func (a *analysis) start(line string, s sink) {
-	a.mem.reset()
 	*a = analysis{e: a.e, mem: a.mem, sink: s, size: len(line)}
 }
 

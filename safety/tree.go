@@ -254,6 +254,9 @@ func (r *treeReader) part() syntax.WordPart {
 	if r.pos == start || r.pos < len(r.src) && strings.IndexByte(" \t\n;&|<>'\"", r.src[r.pos]) < 0 {
 		return nil
 	}
+	if raw := r.src[start:r.pos]; raw == "{" || raw == "}" || raw[len(raw)-1] == '}' && (r.peek(0) == '<' || r.peek(0) == '>') {
+		return nil // a block, or a redirection of {name}
+	}
 	return r.lit(start, r.pos)
 }
 
@@ -265,7 +268,7 @@ func (r *treeReader) isLiteral() bool {
 		return r.pos+1 < len(r.src) && isPrintable(r.src[r.pos+1:r.pos+2]) && r.src[r.pos+1] != '\n'
 	}
 	class := classOfPlain(c)
-	return c < 0x80 && (class == plainText || class == plainGlob && (c != '[' || r.isTest()))
+	return c == '{' || c == '}' || c < 0x80 && (class == plainText || class == plainGlob && (c != '[' || r.isTest()))
 }
 
 // isTest reports whether the bracket here is a word: the parser splits others.

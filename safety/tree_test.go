@@ -10,7 +10,7 @@ import (
 
 // sameTree compares the reading of a script without the parser with the parser's.
 func sameTree(src string) (diff string, read bool) {
-	a := &analysis{e: &engine{}}
+	a := &analysis{e: &engine{}, mem: &scratch{}}
 	list, ok, open := a.readTree(src)
 	if !ok && !open {
 		return "", false
@@ -34,7 +34,7 @@ func TestReadTree(t *testing.T) {
 	for _, src := range []string{
 		"a", "a | b", "a|b|c", "a && b || c", "a; b;", "a & b &", "a\nb\n\nc", "a b 'c d' \"e f\"",
 		"a > f", "a >>f b 2>&1", "a 2>/dev/null | b <in", ">f a", "a &> f", "a &>>f", "a 12>x", `a \; b\ c "d\"e" f'g'"h"i`,
-		"a -x=y [ * ?", "[ -f x ] && b", `"a" b`, "a>&2", "a 2", "a 2b>c", `a "" ''`, "a '\n' \"\n\"",
+		"a -x=y [ * ?", "[ -f x ] && b", `"a" b`, "a>&2", "a 2", "a 2b>c", `a "" ''`, "{a,b} c{1..3} {}", "find . -exec a {} + | b", "a '\n' \"\n\"",
 	} {
 		switch diff, read := sameTree(src); {
 		case !read:
@@ -44,10 +44,10 @@ func TestReadTree(t *testing.T) {
 		}
 	}
 	for _, src := range []string{
-		"", "a |", "| a", "a &&", "a;;b", "a |& b", "! a", "if a", "x=1 a", "a[1]=2", "export x", "a $b", "a `b`", "a \"$b\"", "(a)", "{ a; }", "a{1,2}",
+		"", "a |", "| a", "a &&", "a;;b", "a |& b", "! a", "if a", "x=1 a", "a[1]=2", "export x", "a $b", "a `b`", "a \"$b\"", "(a)", "{ a; }", "}", "a }", "a {b}>c",
 		"a # b", "a <<E", "a <<<b", "a <(b)", "a >(b)", "a >| b", "a <> b", "a <&3", "a '", "a \"", "a \\", "a \\\nb", "é", "a\r", "a &", "time a", "a >", "a > ; b", "a() b", "a &! b",
 	} {
-		list, ok, _ := (&analysis{}).readTree(src)
+		list, ok, _ := (&analysis{mem: &scratch{}}).readTree(src)
 		if ok && len(list) > 0 && src != "a &" {
 			t.Errorf("%q is read as %d statements", src, len(list))
 		}

@@ -64,7 +64,7 @@ func unbalanced(src string) []string {
 
 // winLine reads a line as it is.
 func (a *analysis) winLine(src string, f frame, sc *scope) output {
-	l := winLexer{src: src, mem: &a.mem, vars: func(name string) (word, bool) {
+	l := winLexer{src: src, mem: a.mem, vars: func(name string) (word, bool) {
 		if text, ok := a.e.win.variables[name]; ok {
 			return word{text: text}, true
 		}

@@ -1,7 +1,9 @@
 package safety
 
 import (
+	"iter"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -16,18 +18,32 @@ import (
 // to Windows such a line is an error. Nor do brackets and quotes that only
 // Windows counts as unbalanced, as in "smile :)".
 type winGate struct {
-	// names are words, in lower case, that only the Windows reading knows.
-	names map[string]bool
-	// programs are all the others that a reading knows. In upper case they mean
-	// nothing to POSIX shells.
-	programs map[string]bool
+	// words are the words, in lower case, that mean something to the gate.
+	words map[string]gateWord
 	// variables are the names, in lower case, of those that Windows resolves.
 	variables map[string]string
-	// roots are the first words of the system folders of Windows.
-	roots map[string]bool
 	// longest is the length of the longest of the words.
 	longest int
 }
+
+// gateWord says what a word is; it may be several things.
+type gateWord uint8
+
+const (
+	// gateName is a word that only the Windows reading knows.
+	gateName gateWord = 1 << iota
+	// gateProgram is any program that a reading knows. In capitals it means
+	// nothing to POSIX shells.
+	gateProgram
+	// gateRoot is the first word of the name of a system folder of Windows.
+	gateRoot
+	// gateRemove, gateFetch, gateHead and gateCom are rm, curl, head, which in
+	// capitals is also a revision of git, and the suffix of programs and hosts.
+	gateRemove
+	gateFetch
+	gateHead
+	gateCom
+)
 
 // maxGateWord is the length of the longest word that the gate looks up.
 const maxGateWord = 48
@@ -37,42 +53,39 @@ const maxGateWord = 48
 // Commands in shared mean the same in both readings.
 func newWinGate(e *engine, rules []*rule, x *viewIndex) *winGate {
 	t := e.win
-	g := &winGate{names: map[string]bool{}, programs: map[string]bool{}, variables: t.variables, roots: map[string]bool{}}
+	g := &winGate{words: map[string]gateWord{}, variables: t.variables}
 	for word, branches := range x.byWord {
-		g.programs[word] = true
-		for _, b := range branches {
-			if rules[b.rule].Platform == PlatformWindows {
-				g.names[word] = true
-			}
+		g.words[word] |= gateProgram
+		if slices.ContainsFunc(branches, func(b *branch) bool { return rules[b.rule].Platform == PlatformWindows }) {
+			g.words[word] |= gateName
 		}
 	}
-	addNames(g.names, maps.Keys(t.handlers))
-	addNames(g.names, maps.Keys(t.aliases))
-	addNames(g.names, maps.Keys(t.params))
-	for _, name := range t.marks {
-		g.names[name] = true
+	for _, names := range []iter.Seq[string]{maps.Keys(t.handlers), maps.Keys(t.aliases), maps.Keys(t.params), slices.Values(t.marks)} {
+		g.add(gateName|gateProgram, names)
 	}
-	addNames(g.programs, maps.Keys(e.programs))
-	addNames(g.programs, maps.Keys(e.aliases))
-	addNames(g.programs, maps.Keys(e.handlers))
-	addNames(g.programs, maps.Keys(g.names))
+	for _, names := range []iter.Seq[string]{maps.Keys(e.programs), maps.Keys(e.aliases), maps.Keys(e.handlers)} {
+		g.add(gateProgram, names)
+	}
 	for _, name := range t.shared {
-		delete(g.names, name)
+		g.words[name] &^= gateName
 	}
 	for name := range t.system {
 		first, _, _ := strings.Cut(strings.TrimPrefix(name, "$"), " ")
-		g.roots[strings.TrimSuffix(first, ".bin")] = true
+		g.words[strings.TrimSuffix(first, ".bin")] |= gateRoot
 	}
-	for name := range g.programs {
+	for name, kind := range map[string]gateWord{"rm": gateRemove, "curl": gateFetch, "head": gateHead, "com": gateCom} {
+		g.words[name] |= kind
+	}
+	for name := range g.words {
 		g.longest = min(maxGateWord, max(g.longest, len(name)))
 	}
 	return g
 }
 
-// addNames puts names into a set.
-func addNames(set map[string]bool, names func(yield func(string) bool)) {
-	for name := range names {
-		set[name] = true
+// add says of words what they are.
+func (g *winGate) add(kind gateWord, words iter.Seq[string]) {
+	for word := range words {
+		g.words[word] |= kind
 	}
 }
 
@@ -115,7 +128,7 @@ func (g *winGate) opens(line string) bool {
 			s.quote = toggleQuote(s.quote, c)
 			continue
 		}
-		if n > 0 && n <= g.longest && s.word(string(token[:n]), upper) {
+		if n > 0 && n <= g.longest && s.word(g.words[string(token[:n])], upper) {
 			return true
 		}
 		n, upper = 0, false
@@ -140,25 +153,24 @@ func (s *gateScan) doubts() bool {
 	return true
 }
 
-// word looks at a word in lower case; upper says that it was not.
-func (s *gateScan) word(name string, upper bool) bool {
+// word looks at a word of some kind; upper says that it was not in lower case.
+func (s *gateScan) word(kind gateWord, upper bool) bool {
 	afterProgram := s.known
-	s.known = s.g.programs[name]
+	s.known = kind&gateProgram != 0
 	switch {
-	case s.g.names[name]:
+	case kind == 0:
+	case kind&gateName != 0:
 		return true
-	case upper && name == "head":
+	case upper && kind&gateHead != 0:
 		s.head = true
 	case upper && s.known:
 		return true
-	case name == "rm":
-		s.removes = true
-	case name == "curl":
-		s.fetches = true
-	case name == "com": // a suffix of programs, and of hosts
+	case kind&gateCom != 0:
 		return afterProgram
-	case s.g.roots[name]:
-		s.doubtful = true
+	default:
+		s.removes = s.removes || kind&gateRemove != 0
+		s.fetches = s.fetches || kind&gateFetch != 0
+		s.doubtful = s.doubtful || kind&gateRoot != 0
 	}
 	return false
 }
