@@ -24,6 +24,8 @@ type literal struct {
 	// before and after say that no letter, digit or underscore may stand right
 	// before or after it: the expression has a word boundary or a blank there.
 	before, after bool
+	// start says that it is what the match and the text start with.
+	start bool
 }
 
 // requiredLiterals returns literals of which at least one occurs in every text
@@ -105,6 +107,7 @@ func concatSets(subs []*syntax.Regexp) [][]literal {
 	for i, sub := range subs {
 		set := requiredLiterals(sub)
 		if sub.Op == syntax.OpLiteral && len(set) == 1 {
+			set[0].start = i > 0 && subs[i-1].Op == syntax.OpBeginText
 			set[0].before = i > 0 && subs[i-1].Op == syntax.OpWordBoundary && isWordByte(set[0].text[0])
 			set[0].after = i+1 < len(subs) && isBoundary(subs[i+1]) && isWordByte(set[0].text[len(set[0].text)-1])
 		}
@@ -122,8 +125,11 @@ func concatSets(subs []*syntax.Regexp) [][]literal {
 		if next.Op != syntax.OpAlternate {
 			continue
 		}
-		if set := requiredLiterals(prefixed(sub, next)); set != nil {
-			sets = append(sets, set)
+		if joined := requiredLiterals(prefixed(sub, next)); joined != nil {
+			for j := range joined {
+				joined[j].start = len(set) == 1 && set[0].start
+			}
+			sets = append(sets, joined)
 		}
 	}
 	return sets
@@ -211,12 +217,23 @@ func containsAny(s string, literals []literal) bool {
 	if len(literals) == 0 {
 		return true
 	}
-	for _, lit := range literals {
-		if lit.fold && containsFold(s, lit.text) || !lit.fold && strings.Contains(s, lit.text) {
+	for i := range literals {
+		if literals[i].occurs(s) {
 			return true
 		}
 	}
 	return false
+}
+
+// occurs reports whether s holds the literal.
+func (lit *literal) occurs(s string) bool {
+	switch {
+	case lit.fold:
+		return containsFold(s, lit.text)
+	case lit.start:
+		return strings.HasPrefix(s, lit.text)
+	}
+	return strings.Contains(s, lit.text)
 }
 
 // containsAll reports whether s holds one literal of every set.
