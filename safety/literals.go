@@ -117,22 +117,28 @@ func concatSets(subs []*syntax.Regexp) [][]literal {
 		if sub.Op != syntax.OpLiteral || i+1 == len(subs) {
 			continue
 		}
-		next := subs[i+1]
-		for next.Op == syntax.OpCapture {
-			next = next.Sub[0]
-		}
-		// The parser factors "push|pull" into "pu" and "sh|ll".
-		if next.Op != syntax.OpAlternate {
-			continue
-		}
-		if joined := requiredLiterals(prefixed(sub, next)); joined != nil {
-			for j := range joined {
-				joined[j].start = len(set) == 1 && set[0].start
-			}
+		if joined := joinedLiterals(sub, subs[i+1], len(set) == 1 && set[0].start); joined != nil {
 			sets = append(sets, joined)
 		}
 	}
 	return sets
+}
+
+// joinedLiterals is the set of a literal together with the alternation after it,
+// if there is one: the parser factors "push|pull" into "pu" and "sh|ll". start
+// says that the literal starts the text.
+func joinedLiterals(lit, next *syntax.Regexp, start bool) []literal {
+	for next.Op == syntax.OpCapture {
+		next = next.Sub[0]
+	}
+	if next.Op != syntax.OpAlternate {
+		return nil
+	}
+	joined := requiredLiterals(prefixed(lit, next))
+	for i := range joined {
+		joined[i].start = start
+	}
+	return joined
 }
 
 // isBoundary reports whether what matches re cannot start with a word character.
