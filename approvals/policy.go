@@ -74,7 +74,7 @@ func parsePolicy(raw []byte) (policyState, error) {
 	if !ok {
 		if _, versioned := m["version"]; len(m) > 1 || len(m) == 1 && !versioned {
 			// Perhaps a misspelled name, under which there are denials.
-			s.problems = append(s.problems, Problem{Index: -1, Text: "rules are missing, and other members are there"})
+			return policyState{}, errors.New("rules are missing, and other members are there")
 		}
 		return s, nil
 	}

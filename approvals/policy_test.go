@@ -74,7 +74,7 @@ func TestPolicyReads(t *testing.T) {
 		},
 		{
 			name: "misspelled rules", text: `{"version":1,"Rules":[{"tool":"bash","decision":"deny"}]}`,
-			problems: []approvals.Problem{{Index: -1, Text: "rules are missing, and other members are there"}},
+			problems: damaged("rules are missing, and other members are there"),
 		},
 		{name: "nothing at all", text: `{}`},
 		{name: "rules a number", text: `{"version":1,"rules":3}`, problems: damaged("rules: not a list")},

@@ -61,7 +61,7 @@ func FuzzQuote(f *testing.F) {
 		f.Add(w, "x")
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		if strings.Contains(a+b, "\x00") || !utf8.ValidString(a+b) || strings.Contains(a+b, "\r") {
+		if strings.Contains(a+b, "\x00") || !utf8.ValidString(a) || !utf8.ValidString(b) || strings.Contains(a+b, "\r") {
 			return // NUL is refused earlier; the parser below rewrites the others
 		}
 		file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(bytes.NewReader([]byte(Quote([]string{"c", a, b}))), "")
