@@ -137,7 +137,7 @@ func TestLongScript(t *testing.T) {
 // the command's.
 func TestTermArrives(t *testing.T) {
 	rungs(t, func(t *testing.T, u user, backend string) {
-		c := call{u: u, backend: backend, dir: u.home(t), command: `trap 'echo got; exit 9' TERM; echo ready; while :; do read -t 0.1 <> <(:); done`}
+		c := call{u: u, backend: backend, dir: u.home(t), command: `trap 'echo got; exit 9' TERM; echo ready; sleep 600 & wait`}
 		cmd := c.cmd(t)
 		out, err := cmd.StdoutPipe()
 		must(t, err)
@@ -272,6 +272,62 @@ func TestOpenFilesLimit(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		if err != nil || string(out) != "300\n0\n" {
 			t.Errorf("%v, %q", err, out)
+		}
+	})
+}
+
+// TestGitFile: a .git that is a file cannot be pointed at another directory,
+// nor can the directory it names be replaced.
+func TestGitFile(t *testing.T) {
+	protects(t, []string{"--separate-git-dir", "apart/data"}, []string{
+		"echo gitdir: evil > .git", "mv .git x", "rm -f .git", "git config core.fsmonitor evil",
+		`python3 -c "import os; os.rename('apart', 'x')"`, `python3 -c "import os; os.rename('apart/data', 'x')"`,
+		"echo evil > apart/data/hooks/pre-commit",
+	}, "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m works")
+}
+
+// TestGitInTwoCalls: what one command makes unrecognisable stays protected from
+// the next.
+func TestGitInTwoCalls(t *testing.T) {
+	protects(t, nil, []string{
+		"mv .git/HEAD .git/x; rm -rf .git/objects; exit 1", "echo evil > .git/hooks/pre-commit", "echo evil > .git/config",
+		`python3 -c "import os; os.rename('.git', 'x')"`,
+	}, "mv .git/x .git/HEAD")
+}
+
+// TestSubmodules: the git directory of a submodule cannot be changed or
+// replaced either.
+func TestSubmodules(t *testing.T) {
+	const plant = "mkdir -p .git/modules/a && git init -q --bare .git/modules/a/b && exit 1"
+	protects(t, nil, []string{
+		plant, "echo evil > .git/modules/a/b/config", `python3 -c "import os; os.rename('.git/modules', '.git/x')"`,
+		`python3 -c "import os; os.rename('.git/modules/a', 'x')"`, `python3 -c "import os; os.rename('.git/modules/a/b', '.git/modules/a/x')"`,
+	}, "touch .git/modules/a/new")
+}
+
+// protects makes a repository, demands that each attempt fails in a call of its
+// own that reports "full", and then that works succeeds.
+func protects(t *testing.T, init, attempts []string, works string) {
+	t.Helper()
+	rungs(t, func(t *testing.T, u user, backend string) {
+		dir := u.home(t)
+		must(t, os.Mkdir(filepath.Join(dir, "apart"), 0o755))
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"init", "-q"}, init...)...)
+		cmd.Dir = dir
+		must(t, cmd.Run())
+		u.own(t, dir)
+		for _, attempt := range attempts {
+			c := call{u: u, backend: backend, dir: dir, flags: []string{"--json"}, command: attempt}
+			switch code, _, stderr := c.do(t); {
+			case backend == "landlock" && strings.Contains(stderr, `"notEnforced":["protect"]`):
+				return // says so, and the attempts succeed
+			case code == 0 || code == 125 || !strings.Contains(stderr, `"full"`):
+				t.Errorf("%s: exit %d, %s", attempt, code, stderr)
+			}
+		}
+		c := call{u: u, backend: backend, dir: dir, command: works}
+		if code, _, stderr := c.do(t); code != 0 {
+			t.Errorf("%s: exit %d, %s", works, code, stderr)
 		}
 	})
 }

@@ -182,26 +182,44 @@ func TestScrub(t *testing.T) {
 func TestProtectedPaths(t *testing.T) {
 	dir := tree(t,
 		"p/.git/HEAD=x", "p/.git/objects", "p/.git/refs", "p/.git/hooks", "p/.git/config=x",
-		"p/.git/modules/m/hooks", "p/.git/modules/m/config=x", "p/.git/worktrees/w/commondir=x",
+		"p/.git/modules/m/hooks", "p/.git/modules/m/config=x", "p/.git/modules/libs/n/config=x", "p/.git/worktrees/w/commondir=x",
 		"p/.envrc=x", "p/.vscode", "p/.zshrc->DIR/outside", "outside=x",
 		"nohooks/.git/HEAD=x", "nohooks/.git/objects", "nohooks/.git/refs",
 		"linked/real", "linked/.agents->real", "bare", "notgit/.git",
+		"tree/.git=gitdir: ../outside", "headless/.git/hooks", "headless/.git/config=x", "apart/.git=gitdir: a/b/data\n",
+		"apart/a/b/data/HEAD=x", "apart/a/b/data/objects", "apart/a/b/data/refs", "apart/a/b/data/hooks",
 	)
 	tests := map[string][]Protected{
 		"p": {
 			{Path: "p/.git", Pin: true},
 			{Path: "p/.git/hooks"},
 			{Path: "p/.git/config"},
+			{Path: "p/.git/modules", Pin: true, Between: true},
+			{Path: "p/.git/modules/libs", Pin: true, Between: true},
+			{Path: "p/.git/modules/libs/n", Pin: true},
+			{Path: "p/.git/modules/libs/n/config"},
+			{Path: "p/.git/modules/m", Pin: true},
 			{Path: "p/.git/modules/m/hooks"},
 			{Path: "p/.git/modules/m/config"},
+			{Path: "p/.git/worktrees", Pin: true, Between: true},
+			{Path: "p/.git/worktrees/w", Pin: true},
 			{Path: "p/.git/worktrees/w/commondir"},
 			{Path: "p/.envrc"},
 			{Path: "p/.vscode"},
 		},
-		"nohooks": {{Path: "nohooks/.git", Pin: true}, {Path: "nohooks/.git/hooks", Create: true}},
-		"linked":  {{Path: "linked/real"}},
-		"bare":    nil,
-		"notgit":  nil,
+		"nohooks":  {{Path: "nohooks/.git", Pin: true}, {Path: "nohooks/.git/hooks", Create: true}},
+		"linked":   {{Path: "linked/real"}},
+		"headless": {{Path: "headless/.git", Pin: true}, {Path: "headless/.git/hooks"}, {Path: "headless/.git/config"}},
+		"tree":     {{Path: "tree/.git"}}, // the directory it names is in no root
+		"apart": {
+			{Path: "apart/.git"},
+			{Path: "apart/a", Pin: true, Between: true},
+			{Path: "apart/a/b", Pin: true, Between: true},
+			{Path: "apart/a/b/data", Pin: true},
+			{Path: "apart/a/b/data/hooks"},
+		},
+		"bare":   nil,
+		"notgit": nil,
 	}
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -220,5 +238,14 @@ func TestProtectedPaths(t *testing.T) {
 	gitDir := filepath.Join(dir, "p/.git")
 	if got := ProtectedPaths(nil, []string{gitDir}); len(got) == 0 || got[0].Pin {
 		t.Errorf("a named git directory gives %v; its hooks are protected, and it needs no pin", got)
+	}
+}
+
+// TestNewcomers: only what git would read in a git directory is removed.
+func TestNewcomers(t *testing.T) {
+	dir := tree(t, "p/.git=gitdir: a/data", "p/a/data/HEAD=x", "p/a/data/objects", "p/a/data/refs", "p/a/data/hooks", "p/a/data/config=x")
+	got := NewcomersIn([]string{dir + "/p"}, nil)
+	if want := []string{dir + "/p/a/data/commondir", dir + "/p/a/data/config.worktree"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -1,8 +1,11 @@
 package policy
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // Protected is one path inside a writable directory that stays read-only.
@@ -12,6 +15,8 @@ type Protected struct {
 	// replaced, because protected paths lie in it: whoever could move .git
 	// aside could put another one, with other hooks, in its place.
 	Pin bool
+	// Between marks a pinned directory that is not git's, or holds only others'.
+	Between bool
 	// Create marks a directory that is made before it is protected. Only
 	// hooks directories are: git itself creates them, and an empty one shows
 	// in no status.
@@ -43,7 +48,9 @@ func ProtectedPaths(roots, gitDirs []string) []Protected {
 		if root == "/" {
 			continue // start-up files lie in home directories, not here
 		}
-		list = append(list, gitProtection(filepath.Join(root, ".git"), writable, true)...)
+		git := filepath.Join(root, ".git")
+		list = append(list, gitFileProtection(git, writable)...)
+		list = append(list, gitProtection(git, writable, true)...)
 		for _, name := range startupFiles() {
 			if path, ok := resolveIn(filepath.Join(root, name), writable); ok {
 				list = append(list, Protected{Path: path})
@@ -56,37 +63,96 @@ func ProtectedPaths(roots, gitDirs []string) []Protected {
 	return list
 }
 
+// gitFileProtection protects a .git that is a file, as in worktrees and
+// submodules: whoever could change it could point git at another directory.
+// The one it names is protected like a directory of that name.
+func gitFileProtection(path string, writable []string) []Protected {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	resolved, ok := resolveIn(path, writable)
+	if !ok {
+		return nil
+	}
+	list := []Protected{{Path: resolved}}
+	dir, ok := gitFileTarget(resolved)
+	if !ok {
+		return list
+	}
+	target := gitProtection(dir, writable, true)
+	if len(target) == 0 {
+		return list
+	}
+	return slices.Concat(list, ancestors(target[0].Path, writable), target)
+}
+
+// ancestors pins the directories between a writable one and path.
+func ancestors(path string, writable []string) []Protected {
+	var list []Protected
+	for dir := filepath.Dir(path); InRoots(dir, writable) && !slices.Contains(writable, dir); dir = filepath.Dir(dir) {
+		list = append(list, Protected{Path: dir, Pin: true, Between: true})
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// gitFileTarget returns the directory that a .git file names.
+func gitFileTarget(path string) (string, bool) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", false
+	}
+	defer func() { _ = f.Close() }()
+	const maxGitFile = 8 << 10
+	text, err := io.ReadAll(io.LimitReader(f, maxGitFile))
+	if err != nil {
+		return "", false
+	}
+	dir, ok := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), "gitdir: ")
+	if !ok || dir == "" || strings.ContainsFunc(dir, isControl) {
+		return "", false
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(filepath.Dir(path), dir)
+	}
+	return dir, true
+}
+
 // gitProtection protects the parts of a git directory that make git run
 // programs: hooks, the configuration (core.hooksPath, core.fsmonitor, filters,
 // aliases), and those of submodules and worktrees. The rest stays writable,
 // since committing writes index, objects, refs and logs.
+//
+// What is there is protected whether or not git would accept the directory:
+// one command may take HEAD away, and the next one put it back.
 func gitProtection(dir string, writable []string, pin bool) []Protected {
 	resolved, ok := resolveIn(dir, writable)
-	if !ok || !isGitDir(resolved) {
+	if !ok {
 		return nil
 	}
 	var list []Protected
-	if pin {
-		list = append(list, Protected{Path: resolved, Pin: true})
-	}
-	if hooks := filepath.Join(resolved, "hooks"); !exists(hooks) {
+	if hooks := filepath.Join(resolved, "hooks"); isGitDir(resolved) && !exists(hooks) {
 		list = append(list, Protected{Path: hooks, Create: true})
 	}
-	for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "gitdir"} {
-		if path, ok := resolveIn(filepath.Join(resolved, name), writable); ok {
-			list = append(list, Protected{Path: path})
-		}
-	}
+	list = append(list, gitPrograms(resolved, writable)...)
 	for _, group := range []string{"modules", "worktrees"} {
-		list = append(list, nestedGitDirs(filepath.Join(resolved, group), writable)...)
+		list = append(list, nestedGitDirs(filepath.Join(resolved, group), writable, nestedDepth)...)
+	}
+	if pin && len(list) > 0 {
+		list = slices.Insert(list, 0, Protected{Path: resolved, Pin: true})
 	}
 	return list
 }
 
-// nestedGitDirs protects the git directories one level below dir.
-func nestedGitDirs(dir string, writable []string) []Protected {
+// nestedDepth is how many directories deep the git directories of submodules
+// are looked for: their names may hold slashes, and they may have submodules.
+const nestedDepth = 4
+
+// nestedGitDirs protects the git directories below dir, and pins them and what
+// lies between.
+func nestedGitDirs(dir string, writable []string, depth int) []Protected {
 	entries, err := os.ReadDir(dir)
-	if err != nil {
+	if err != nil || depth == 0 {
 		return nil
 	}
 	var list []Protected
@@ -94,10 +160,27 @@ func nestedGitDirs(dir string, writable []string) []Protected {
 		if !entry.IsDir() {
 			continue
 		}
-		for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "gitdir"} {
-			if path, ok := resolveIn(filepath.Join(dir, entry.Name(), name), writable); ok {
-				list = append(list, Protected{Path: path})
-			}
+		path := filepath.Join(dir, entry.Name())
+		inner := gitPrograms(path, writable)
+		below := path
+		if len(inner) > 0 {
+			inner = slices.Insert(inner, 0, Protected{Path: path, Pin: true})
+			below = filepath.Join(path, "modules")
+		}
+		list = slices.Concat(list, inner, nestedGitDirs(below, writable, depth-1))
+	}
+	if len(list) > 0 && !isGitDir(dir) {
+		list = slices.Insert(list, 0, Protected{Path: dir, Pin: true, Between: true})
+	}
+	return list
+}
+
+// gitPrograms protects what makes git run programs, as far as it is there.
+func gitPrograms(dir string, writable []string) []Protected {
+	var list []Protected
+	for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "gitdir"} {
+		if path, ok := resolveIn(filepath.Join(dir, name), writable); ok {
+			list = append(list, Protected{Path: path})
 		}
 	}
 	return list
@@ -138,7 +221,7 @@ func exists(path string) bool {
 func NewcomersIn(roots, gitDirs []string) []string {
 	var list []string
 	for _, p := range ProtectedPaths(roots, gitDirs) {
-		if !p.Pin {
+		if !p.Pin || p.Between {
 			continue
 		}
 		for _, name := range []string{"commondir", "config", "config.worktree"} {
