@@ -256,11 +256,12 @@ func deviceOperations() []operation {
 			if err := unix.IoctlSetPointerInt(int(f.Fd()), unix.TIOCSPTLCK, 0); err != nil {
 				return err
 			}
-			n, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPTN)
-			if err != nil {
-				return err
+			// As C libraries do: by the master, not by a path.
+			peer, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), unix.TIOCGPTPEER, uintptr(os.O_RDWR|unix.O_NOCTTY))
+			if errno != 0 {
+				return errno
 			}
-			return opens(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY)()
+			return unix.Close(int(peer))
 		}},
 		{"dev_shm", write("/dev/shm/probe")},
 		{"tmp", func() error {

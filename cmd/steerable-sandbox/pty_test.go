@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -44,4 +45,31 @@ func runPTY(t *testing.T, cmd *exec.Cmd) (code int, stdout, stderr string) {
 	_ = cmd.Wait()
 	<-done
 	return exitCode(cmd.ProcessState), out.String(), ""
+}
+
+// TestTerminals: the command may use terminals that it makes and the one it
+// was given, and no other program's.
+func TestTerminals(t *testing.T) {
+	master, other := openPTY(t)
+	defer func() { _, _ = master.Close(), other.Close() }()
+	rungs(t, func(t *testing.T, u user, backend string) {
+		dir := u.home(t)
+		must(t, other.Chmod(0o666))
+		for _, attempt := range []string{": > $T", ": < $T", "python3 -c \"import os; os.open('$T', os.O_RDWR|os.O_NOCTTY)\""} {
+			c := call{u: u, backend: backend, dir: dir, flags: []string{"--env", "T=" + other.Name()}, command: attempt}
+			if code, _, stderr := c.do(t); code == 0 || code == 125 {
+				t.Errorf("%s: exit %d, %s", attempt, code, stderr)
+			}
+		}
+		c := call{u: u, backend: backend, dir: dir, command: `python3 -c "
+import pty, sys
+sys.exit(pty.spawn(['sh', '-c', 'stty size < /dev/tty && echo made']))"`}
+		if code, stdout, stderr := c.do(t); code != 0 || !strings.Contains(stdout, "made") {
+			t.Errorf("a terminal of its own: exit %d, %q, %s", code, stdout, stderr)
+		}
+		c.command = "echo given > /proc/self/fd/1 && echo too > /dev/tty"
+		if code, stdout, _ := runPTY(t, c.cmd(t)); code != 0 || !strings.Contains(stdout, "given") || !strings.Contains(stdout, "too") {
+			t.Errorf("the given terminal: exit %d, %q", code, stdout)
+		}
+	})
 }

@@ -106,7 +106,7 @@ func (l *launch) landlockCommand(m machine, control int, temp string, guardian *
 		Sockets: l.landlockSockets(), Supervised: !l.command.Unsupervised,
 		Metadata: !l.command.Unsupervised && !weakened(policy.DimMetadata), HostVisible: !weakened(policy.DimSignals),
 	}
-	layout := ruleset.Layout{Writable: append(l.landlockWritable(), temp), HostDevices: true}
+	layout := ruleset.Layout{Writable: append(l.landlockWritable(), temp), HostDevices: true, Terminals: l.streams.terminals}
 	if l.command.Unsupervised && l.policy.Egress.Mode == policy.EgressPinned && l.policy.Egress.Socket == "" {
 		layout.ConnectPort = l.policy.Egress.Port
 	}

@@ -74,6 +74,8 @@ type streams struct {
 	files bool
 	// mounts are the ids of the mounts those files lie on.
 	mounts []uint64
+	// terminals are the paths of those that are terminals.
+	terminals []string
 	// lost cannot be promised to a command that holds them.
 	lost policy.Dimension
 }

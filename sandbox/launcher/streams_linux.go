@@ -34,6 +34,7 @@ func (l *launch) inspectStreams(abi int) error {
 			// The null device belongs to root, who is supervised anyway.
 			l.streams.addMount(fd)
 			l.streams.files = l.streams.files || st.Rdev != unix.Mkdev(1, 3)
+			l.streams.addTerminal(fd)
 		default:
 			l.streams.files = true
 			l.streams.addMount(fd)
@@ -53,6 +54,23 @@ func (s *streams) addMount(fd int) {
 		return
 	}
 	s.mounts = append(s.mounts, st.Mnt_id)
+}
+
+// addTerminal remembers the path of a stream that is a terminal.
+func (s *streams) addTerminal(fd int) {
+	if _, err := unix.IoctlGetTermios(fd, unix.TCGETS); err != nil {
+		return
+	}
+	if path, err := streamPath(fd); err == nil {
+		s.terminals = append(s.terminals, path)
+	}
+}
+
+// streamPath is the kernel's text for a stream.
+func streamPath(fd int) (string, error) {
+	var buf [unix.PathMax]byte
+	n, err := unix.Readlink("/proc/self/fd/"+itoa(fd), buf[:])
+	return string(buf[:max(n, 0)]), err
 }
 
 // named reports whether a fifo has a name, as those of pipe(2) do not.
@@ -83,13 +101,12 @@ func fileLoss(fd, abi int, protected []policy.Protected) policy.Dimension {
 	if abi < ruleset.MinABI {
 		return policy.DimWrites | policy.DimProtect
 	}
-	var buf [unix.PathMax]byte
-	n, err := unix.Readlink("/proc/self/fd/"+itoa(fd), buf[:])
+	path, err := streamPath(fd)
 	if err != nil {
 		return policy.DimProtect
 	}
 	for _, p := range protected {
-		if !p.Pin && policy.InRoots(string(buf[:n]), []string{p.Path}) {
+		if !p.Pin && policy.InRoots(path, []string{p.Path}) {
 			return policy.DimProtect
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"unsafe"
 
@@ -27,6 +28,10 @@ type Layout struct {
 	// for every top-level entry but /dev, where only the usual files are:
 	// root and members of the group "disk" could read raw disks otherwise.
 	HostDevices bool
+	// Terminals are the terminals that the command was given. Where /dev is the
+	// host's own, no other is granted: they are those of the user's other
+	// programs, whose input could be read and typed over.
+	Terminals []string
 	// ConnectPort restricts TCP connect to one port on any address. It is the
 	// nearest thing to pinning an endpoint that Landlock can express. 0 does
 	// not restrict.
@@ -49,8 +54,7 @@ func New(abi int, l Layout) (fd int, err error) {
 	access := func(r Rights) landlock.AccessFSSet { return landlock.AccessFSSet(r & handled(abi)) }
 	rules := []landlock.Rule{
 		landlock.PathAccess(access(Writable(abi)), l.Writable...),
-		landlock.PathAccess(access(device(abi)), DeviceFiles()...).IgnoreIfMissing(),
-		landlock.PathAccess(access(Terminals(abi)), "/dev/pts").IgnoreIfMissing(),
+		landlock.PathAccess(access(device(abi)), slices.Concat(DeviceFiles(), l.Terminals)...).IgnoreIfMissing(),
 	}
 	if l.HostDevices {
 		tops, err := topLevel("/")
@@ -62,7 +66,9 @@ func New(abi int, l Layout) (fd int, err error) {
 			landlock.PathAccess(access(readable()), tops.dirs...).IgnoreIfMissing(),
 			landlock.PathAccess(access(readFile|execute), tops.files...).IgnoreIfMissing())
 	} else {
-		rules = append(rules, landlock.PathAccess(access(readable()), "/"))
+		rules = append(rules,
+			landlock.PathAccess(access(readable()), "/"),
+			landlock.PathAccess(access(Terminals(abi)), "/dev/pts").IgnoreIfMissing())
 	}
 	config := landlock.Config{HandledAccessFS: access(handled(abi)), Scoped: landlock.ScopedSet(scopes(abi))}
 	if l.ConnectPort != 0 {

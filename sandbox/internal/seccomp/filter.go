@@ -142,6 +142,11 @@ func (f *filter) namespaces() {
 	f.on("unshare", flags(namespaceFlags|newTime))
 }
 
+// TerminalPeer is TIOCGPTPEER, which opens the other end of a pseudo terminal.
+// Where Landlock closes the directory of all terminals, the supervisor opens
+// the one whose master the caller holds.
+const TerminalPeer = 0x5441
+
 // Terminal and file ioctls that are closed, by the 32 bit command.
 const (
 	tiocSTI          = 0x5412 // types into the terminal, past the sandbox
@@ -158,6 +163,9 @@ func (f *filter) terminals() {
 	f.on("ioctl", func(b *assembler) {
 		b.low(1)
 		b.whenAny([]uint32{tiocSTI, tiocLinux}, func(c *assembler) { c.errno(ePerm) })
+		if f.o.HostVisible && f.o.Supervised {
+			b.when(TerminalPeer, (*assembler).notify)
+		}
 		if f.o.Metadata || f.o.HostVisible {
 			b.whenAny(fileReads(), (*assembler).allow)
 			b.and(ioctlTypeMask)

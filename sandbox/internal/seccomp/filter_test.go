@@ -75,6 +75,9 @@ func TestDecisions(t *testing.T) {
 		{"supervised closed plain", "ioctl", [6]uint64{0, 0x80086601}, allow},       // FS_IOC_GETFLAGS
 		{"supervised closed plain", "ioctl", [6]uint64{0, 0x40049409}, allow},       // FICLONE
 
+		{"supervised closed", "ioctl", [6]uint64{0, 0x5441}, notify}, // TIOCGPTPEER
+		{"namespace open plain", "ioctl", [6]uint64{0, 0x5441}, allow},
+
 		{"", "setrlimit", [6]uint64{4}, actErrno}, // RLIMIT_CORE: told so, not done
 		{"", "setrlimit", [6]uint64{7}, allow},
 		{"", "prlimit64", [6]uint64{0, 4, 1}, actErrno},

@@ -33,6 +33,7 @@ const (
 	ioctlReceive = 0xc0502100
 	ioctlSend    = 0xc0182101
 	ioctlValid   = 0x40082102
+	ioctlAddFD   = 0x40182103
 )
 
 // listener is the descriptor that notifications arrive on.
@@ -76,6 +77,26 @@ func (l listener) send(id uint64, val int64, err error) {
 		resp.val, resp.errno = 0, -int32(errno)
 	}
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(l), ioctlSend, uintptr(unsafe.Pointer(&resp)))
+}
+
+// addFD is struct seccomp_notif_addfd.
+type addFD struct {
+	id       uint64
+	flags    uint32
+	source   uint32
+	number   uint32
+	newFlags uint32
+}
+
+// give puts a duplicate of fd into the caller's table and returns its number
+// there. It needs Linux 5.9.
+func (l listener) give(id uint64, fd int, closeOnExec bool) (int64, error) {
+	a := addFD{id: id, source: uint32(fd)}
+	if closeOnExec {
+		a.newFlags = unix.O_CLOEXEC
+	}
+	n, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(l), ioctlAddFD, uintptr(unsafe.Pointer(&a)))
+	return int64(n), result(errno)
 }
 
 // check fails if the caller of request id is gone. Its pid may then belong to
