@@ -124,19 +124,20 @@ func (a *analysis) giveUp(f frame) {
 
 // analyse reads a whole command line in the languages of platform. If that is
 // both, gate may say that valid POSIX lines need not be read as Windows ones;
-// nil opens always.
+// nil opens always. Nor need a line that was too complex as a POSIX one: no other
+// reading can raise its grade.
 func (e *engine) analyse(line string, platform Platform, s sink, gate *winGate) {
 	a, ok := e.analyses.Get().(*analysis)
 	if !ok {
 		a = &analysis{e: e, mem: &scratch{}}
 	}
-	valid := false
+	once := false
 	if platform.unix() {
 		a.start(line, s)
 		a.script(line, frame{kind: ViewArgv, end: len(line)}, &a.root)
-		valid = !a.invalid && !a.stopped
+		once = gate != nil && (a.stopped || !a.invalid && !gate.opens(line))
 	}
-	if platform.windows() && (gate == nil || !valid || gate.opens(line)) {
+	if platform.windows() && !once {
 		a.start(line, s)
 		a.windows(line, frame{kind: ViewArgv, end: len(line)}, &a.root)
 		if straight := straightQuotes(line); straight != line {
@@ -164,14 +165,8 @@ func (a *analysis) script(src string, f frame, sc *scope) output {
 		a.giveUp(f)
 		return output{dyn: true}
 	}
-	if words, ok := a.plainCommand(src); ok {
-		if f.depth == 0 && f.stdin == nil && len(words) > 0 && a.isIdle(words[0].text) {
-			return output{}
-		}
-		return a.simple(words, f, sc)
-	}
-	if list, ok, _ := a.readTree(src); ok {
-		return a.stmts(list, f, sc)
+	if out, ok := a.common(src, f, sc); ok {
+		return out
 	}
 	file, err := a.parse(src)
 	if err != nil {
@@ -189,6 +184,24 @@ func (a *analysis) script(src string, f frame, sc *scope) output {
 	out := a.stmts(file.Stmts, f, sc)
 	a.leftOut(file, src, f, sc)
 	return out
+}
+
+// common reads the scripts that do not take the parser.
+func (a *analysis) common(src string, f frame, sc *scope) (out output, ok bool) {
+	if words, ok := a.plainCommand(src); ok {
+		if f.depth == 0 && f.stdin == nil && len(words) > 0 && a.isIdle(words[0].text) {
+			return output{}, true
+		}
+		return a.simple(words, f, sc), true
+	}
+	if len(src) > longScript && f.depth == 0 {
+		return a.streamTree(src, f, sc)
+	}
+	list, ok, _ := a.readTree(src)
+	if !ok {
+		return output{}, false
+	}
+	return a.stmts(list, f, sc), true
 }
 
 // stmts walks a list of statements.

@@ -40,6 +40,31 @@ func (a *analysis) readTree(src string) (list []*syntax.Stmt, ok, open bool) {
 	return list, true, false
 }
 
+// longScript is the length, in bytes, from which the statements of a script are
+// read one by one: the whole tree of a long one does not fit into the caches, and
+// each byte of it would cost twice as much as one of a short script.
+const longScript = 4 << 10
+
+// streamTree does what reading the tree of src and walking its statements does,
+// with one statement in memory at a time; ok is false, and nothing was walked, if
+// it takes the parser to read one of them. No other tree may be in use.
+func (a *analysis) streamTree(src string, f frame, sc *scope) (out output, ok bool) {
+	for _, walk := range []bool{false, true} { // the first pass only finds out
+		r := treeReader{src: src, mem: &a.mem.tree}
+		for r.skip(" \t\n"); r.pos < len(src) && !a.stopped; r.skip(" \t\n") {
+			st := r.andOr()
+			if st == nil || !r.end(st) {
+				return output{}, false
+			}
+			if walk {
+				out.join(a.stmt(st, f, sc))
+			}
+			r.mem.reset()
+		}
+	}
+	return out, true
+}
+
 // at is the position of an offset. Only offsets are looked at.
 func at(offset int) syntax.Pos { return syntax.NewPos(uint(max(offset, 0)), 1, 1) }
 

@@ -66,3 +66,53 @@ func FuzzReadTree(f *testing.F) {
 		}
 	})
 }
+
+// Reading statement by statement finds what reading the whole script does.
+func TestStreamTreeEqualsReadTree(t *testing.T) {
+	e := newEngine()
+	read := func(walk func(a *analysis, f frame)) *recorder {
+		r := &recorder{}
+		a := &analysis{e: e, mem: &scratch{}}
+		a.start(strings.Repeat("x", MaxLine), r) // a budget for every script here
+		walk(a, frame{kind: ViewArgv})
+		return r
+	}
+	script, scripts := "", 0
+	for _, file := range corpora {
+		for _, row := range readRows(t, file) {
+			if _, ok, _ := (&analysis{mem: &scratch{}}).readTree(row.Cmd); ok {
+				script += row.Cmd + "\n"
+			}
+			if len(script) <= longScript {
+				continue
+			}
+			whole := read(func(a *analysis, f frame) {
+				list, ok, _ := a.readTree(script)
+				if !ok {
+					t.Fatalf("%q takes the parser", script)
+				}
+				a.stmts(list, f, &a.root)
+			})
+			stream := read(func(a *analysis, f frame) {
+				if _, ok := a.streamTree(script, f, &a.root); !ok {
+					t.Fatalf("%q takes the parser", script)
+				}
+			})
+			if diff := cmp.Diff(whole.commands, stream.commands) + cmp.Diff(whole.lines, stream.lines); diff != "" {
+				t.Errorf("(-whole +stream):\n%s", diff)
+			}
+			script, scripts = "", scripts+1
+		}
+	}
+	if scripts < 5 {
+		t.Errorf("only %d scripts", scripts)
+	}
+	broken := read(func(a *analysis, f frame) {
+		if _, ok := a.streamTree("rm x\necho $y\n", f, &a.root); ok {
+			t.Error("an expansion was read without the parser")
+		}
+	})
+	if len(broken.commands) > 0 {
+		t.Errorf("walked %q before the parser reads the script", broken.commands)
+	}
+}
