@@ -257,7 +257,7 @@ func (l *winLexer) word(cmd *winCommand) {
 // countWords guesses how many words are left in the command.
 func (l *winLexer) countWords() int {
 	n := 1
-	for i := l.pos; i < len(l.src) && n < 32 && strings.IndexByte("|&;\n)}", l.src[i]) < 0; i++ {
+	for i := l.pos; i < len(l.src) && strings.IndexByte("|&;\n)}", l.src[i]) < 0; i++ {
 		if isWinBlank(l.src[i]) {
 			n++
 		}
