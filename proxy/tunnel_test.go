@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -327,4 +328,23 @@ func TestIdleAfterBulk(t *testing.T) {
 		t.Fatalf("%d bytes, %v", n, err)
 	}
 	eventually(t, "return of the pipes", func() bool { return descriptors(t)-base <= 4 })
+}
+
+// TestTunnelIdle leaves a tunnel alone for longer than other proxies' bounds. It
+// waits beside the other tests.
+func TestTunnelIdle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 90 seconds")
+	}
+	t.Parallel()
+	target := server(t, "tcp", "127.0.0.1:0", func(c *net.TCPConn) { _, _ = io.Copy(c, c) }).String()
+	h := start(t, Options{Policy: Policy{Allow: entries(t, target)}})
+	conn := tunnel(t, h.addr, target)
+	const alone = 90 * time.Second
+	_ = conn.SetDeadline(time.Now().Add(alone))
+	if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("while nothing was said: %d bytes, %v", n, err)
+	}
+	_ = conn.SetDeadline(time.Now().Add(15 * time.Second))
+	wantEcho(t, conn, "x")
 }
