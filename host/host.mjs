@@ -170,3 +170,21 @@ export async function withModel(script, fn) {
     server.close();
   }
 }
+
+// turn is a turn of the served model, which may call one tool of the host.
+export function turn(baseUrl, tool, more) {
+  return {
+    streamId: 's1',
+    provider: 'openai_compat',
+    baseUrl,
+    apiKey: 'test',
+    model: 'test',
+    messages: [{ role: 'user', content: 'Run it.' }],
+    toolsViaHost: true,
+    tools: [{ type: 'function', function: tool }],
+    ...more,
+  };
+}
+
+// bash is a tool that runs a command.
+export const bash = { name: 'bash', description: 'Run a command', parameters: { type: 'object', properties: { command: { type: 'string' } } } };

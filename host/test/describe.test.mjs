@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-import { withHost, withModel } from '../host.mjs';
+import { bash, turn, withHost, withModel } from '../host.mjs';
 
 const networks = [undefined, false, true];
 const allowed = [
@@ -24,21 +24,6 @@ const allowed = [
   ['example.com:443', 'localhost:49200'],
 ];
 const combinations = networks.flatMap((network) => allowed.map((allowedHosts) => ({ network, allowedHosts })));
-
-function turn(baseUrl, streamId, folder, asked) {
-  const tool = { name: 'bash', description: 'Run a command', parameters: { type: 'object', properties: { command: { type: 'string' } } } };
-  return {
-    streamId,
-    provider: 'openai_compat',
-    baseUrl,
-    apiKey: 'test',
-    model: 'test',
-    messages: [{ role: 'user', content: 'Run it.' }],
-    toolsViaHost: true,
-    tools: [{ type: 'function', function: tool }],
-    execSandbox: { enabled: true, writableRoots: [folder], ...asked },
-  };
-}
 
 // run runs what the sidecar made of a command, and asks the launcher in it for
 // its report, which it prints before anything else.
@@ -65,7 +50,7 @@ test('describe, the result and the launcher agree', { timeout: 120_000, skip: pr
         for (const [n, asked] of combinations.entries()) {
           const streamId = `s${n}`;
           const { result: described } = await host.request('sandbox.describe', asked);
-          await host.request('agent.chat.stream', turn(baseUrl, streamId, folder, asked));
+          await host.request('agent.chat.stream', turn(baseUrl, bash, { streamId, execSandbox: { enabled: true, writableRoots: [folder], ...asked } }));
           const call = await host.until(() => host.frames.filter((f) => f.method === 'tool.invoke')[n], 'tool.invoke');
           const ran = await run(call.params.arguments.command, folder);
           host.reply(call.id, { success: ran.exitCode === 0, data: ran });

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
-import { deadline, withHost, withModel as serveModel } from '../host.mjs';
+import { deadline, turn, withHost, withModel as serveModel } from '../host.mjs';
 
 // withModel serves a model that first calls a tool and then answers.
 function withModel(fn) {
@@ -18,25 +18,12 @@ function withModel(fn) {
   return serveModel((n) => (n === 0 ? first : [{ role: 'assistant', content: 'It is ' }, { content: 'sunny ☀.' }]), fn);
 }
 
-function turn(baseUrl) {
-  return {
-    streamId: 's1',
-    provider: 'openai_compat',
+const weather = (baseUrl) =>
+  turn(
     baseUrl,
-    apiKey: 'test',
-    model: 'test',
-    chatId: 'chat-1',
-    projectRoot: '/srv/project',
-    messages: [{ role: 'user', content: 'How is the weather?' }],
-    toolsViaHost: true,
-    tools: [
-      {
-        type: 'function',
-        function: { name: 'lookup', description: 'Weather of a city', parameters: { type: 'object', properties: { city: { type: 'string' } } } },
-      },
-    ],
-  };
-}
+    { name: 'lookup', description: 'Weather of a city', parameters: { type: 'object', properties: { city: { type: 'string' } } } },
+    { chatId: 'chat-1', projectRoot: '/srv/project', messages: [{ role: 'user', content: 'How is the weather?' }] },
+  );
 
 // descendants lists the processes below a process, where the kernel tells.
 function descendants(pid) {
@@ -59,7 +46,7 @@ for (const args of [[], ['-m', 'steerable_sidecar']]) {
   test(`a tool turn, started with [${args}]`, { timeout: 30_000 }, async () => {
     await withModel(async (baseUrl, requests) => {
       await withHost(args, async (host) => {
-        const started = await host.request('agent.chat.stream', turn(baseUrl));
+        const started = await host.request('agent.chat.stream', weather(baseUrl));
         assert.deepEqual(started.result, { streamId: 's1' });
         const call = await host.reverseCall('tool.invoke');
         assert.match(call.id, /^srv_\d+$/);
@@ -97,7 +84,7 @@ for (const args of [[], ['-m', 'steerable_sidecar']]) {
 test('a host that dies while it is being asked', { timeout: 30_000 }, async () => {
   await withModel(async (baseUrl) => {
     await withHost([], async (host) => {
-      await host.request('agent.chat.stream', turn(baseUrl));
+      await host.request('agent.chat.stream', weather(baseUrl));
       await host.reverseCall('tool.invoke');
       const children = descendants(host.child.pid);
       const start = performance.now();

@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 
-import { deadline, withHost, withModel } from '../host.mjs';
+import { bash, deadline, turn, withHost, withModel } from '../host.mjs';
 
 const windows = process.platform === 'win32';
 
@@ -101,22 +101,13 @@ const cases = {
   },
 };
 
-function turn(baseUrl, more = {}, sandbox = {}) {
-  const tool = { name: 'bash', description: 'Run a command', parameters: { type: 'object', properties: { command: { type: 'string' } } } };
-  return {
-    streamId: 's1',
-    provider: 'openai_compat',
-    baseUrl,
-    apiKey: 'test',
-    model: 'test',
-    messages: [{ role: 'user', content: 'Run it.' }],
-    toolsViaHost: true,
-    tools: [{ type: 'function', function: tool }],
+// spawning is a turn whose commands the host spawns.
+const spawning = (baseUrl, more = {}, sandbox = {}) =>
+  turn(baseUrl, bash, {
     safety: { gate: 'off' },
     execSandbox: { enabled: true, hostSpawn: true, writableRoots: [tmpdir()], ...sandbox },
     ...more,
-  };
-}
+  });
 
 // script has the model run two commands, one after the other.
 const script = (first) => (n) => {
@@ -137,7 +128,7 @@ for (const [name, c] of Object.entries(cases)) {
   test(`a host that answers a spawn with ${name}`, { timeout: 60_000 }, async () => {
     await withModel(script(c.command ?? 'echo one'), async (baseUrl, requests) => {
       await withHost(['--sandbox-backend', 'none'], async (host) => {
-        await host.request('agent.chat.stream', turn(baseUrl, c.toolTimeoutMs ? { toolTimeoutMs: c.toolTimeoutMs } : {}));
+        await host.request('agent.chat.stream', spawning(baseUrl, c.toolTimeoutMs ? { toolTimeoutMs: c.toolTimeoutMs } : {}));
         const call = await spawned(host, 0);
         assert.equal(call.params.command, c.command ?? 'echo one');
         assert.equal(call.params.policy.network, false);
@@ -172,7 +163,7 @@ for (const [name, c] of Object.entries(cases)) {
     await withModel((n) => script(c.command ?? 'echo one')(n === 0 ? 0 : 2), async (baseUrl) => {
       await withHost(['--sandbox-backend', 'none'], async (host) => {
         const more = c.toolTimeoutMs ? { toolTimeoutMs: c.toolTimeoutMs } : {};
-        await host.request('agent.chat.stream', turn(baseUrl, more, { requireFull: true }));
+        await host.request('agent.chat.stream', spawning(baseUrl, more, { requireFull: true }));
         await c.answer(host, await spawned(host, 0));
         assert.equal((await host.notification('stream.done')).params.status, 'completed');
         const [result] = results(host, 'call_1');
@@ -187,7 +178,7 @@ for (const [name, c] of Object.entries(cases)) {
 test('a host that dies while it runs a command', { timeout: 60_000 }, async () => {
   await withModel(script('echo one'), async (baseUrl) => {
     await withHost(['--sandbox-backend', 'none'], async (host) => {
-      await host.request('agent.chat.stream', turn(baseUrl));
+      await host.request('agent.chat.stream', spawning(baseUrl));
       await spawned(host, 0);
       const start = performance.now();
       host.child.stdin.end();
