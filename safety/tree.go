@@ -29,8 +29,8 @@ func (a *analysis) readTree(src string) (list []*syntax.Stmt, ok, open bool) {
 		if r.pos == len(src) {
 			break
 		}
-		st := r.andOr()
-		if st == nil || !r.end(st) {
+		st := r.statement()
+		if st == nil {
 			return nil, false, r.open
 		}
 		found = append(found, st)
@@ -52,8 +52,8 @@ func (a *analysis) streamTree(src string, f frame, sc *scope) (out output, ok bo
 	for _, walk := range []bool{false, true} { // the first pass only finds out
 		r := treeReader{src: src, mem: &a.mem.tree}
 		for r.skip(" \t\n"); r.pos < len(src) && !a.stopped; r.skip(" \t\n") {
-			st := r.andOr()
-			if st == nil || !r.end(st) {
+			st := r.statement()
+			if st == nil {
 				return output{}, false
 			}
 			if walk {
@@ -81,6 +81,14 @@ func (r *treeReader) peek(n int) byte {
 		return r.src[r.pos+n]
 	}
 	return 0
+}
+
+// statement reads a statement with its end; nil if it takes the parser.
+func (r *treeReader) statement() *syntax.Stmt {
+	if st := r.andOr(); st != nil && r.end(st) {
+		return st
+	}
+	return nil
 }
 
 // end reads what ends a statement.
