@@ -230,6 +230,7 @@ func TestReferenceSetEqualsNaiveEvaluation(t *testing.T) {
 func FuzzReference(f *testing.F) {
 	addCorpus(f)
 	f.Add("DIſM /online \u212aill -9", true) // letters that fold to s and k
+	f.Add("ſrm a sud\u212ashred b", false)   // and are none of a word
 	c, slow := newClassifier(f, SetReference), naive(f)
 	f.Fuzz(func(t *testing.T, cmd string, _ bool) {
 		if len(cmd) > MaxLine {

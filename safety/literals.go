@@ -24,13 +24,14 @@ type literal struct {
 	// before and after say that no letter, digit or underscore may stand right
 	// before or after it: the expression has a word boundary or a blank there.
 	before, after bool
-	// start says that it is what the match and the text start with.
-	start bool
+	// start says that it is what the match and the text start with, end that it
+	// is what they end with.
+	start, end bool
 }
 
 // requiredLiterals returns literals of which at least one occurs in every text
-// that re matches; nil when there are no such literals. They are ASCII and at
-// least two bytes long.
+// that re matches; nil when there are no such literals. They are ASCII and longer
+// than a single letter or digit, which most texts hold.
 func requiredLiterals(re *syntax.Regexp) []literal {
 	switch op := re.Op; {
 	case op == syntax.OpLiteral:
@@ -110,6 +111,7 @@ func concatSets(subs []*syntax.Regexp) [][]literal {
 			set[0].start = i > 0 && subs[i-1].Op == syntax.OpBeginText
 			set[0].before = i > 0 && subs[i-1].Op == syntax.OpWordBoundary && isWordByte(set[0].text[0])
 			set[0].after = i+1 < len(subs) && isBoundary(subs[i+1]) && isWordByte(set[0].text[len(set[0].text)-1])
+			set[0].end = i+1 < len(subs) && subs[i+1].Op == syntax.OpEndText
 		}
 		if set != nil {
 			sets = append(sets, set)
@@ -190,7 +192,7 @@ func literalSet(re *syntax.Regexp) []literal {
 		text = strings.ToLower(text)
 	}
 	// Letters beyond ASCII have folds that the scan does not know.
-	if len(text) < 2 || strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 }) {
+	if len(text) == 1 && isWordByte(text[0]) || strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 }) {
 		return nil
 	}
 	return []literal{{text: text, fold: fold}}
@@ -238,6 +240,8 @@ func (lit *literal) occurs(s string) bool {
 		return containsFold(s, lit.text)
 	case lit.start:
 		return strings.HasPrefix(s, lit.text)
+	case lit.end:
+		return strings.HasSuffix(s, lit.text)
 	}
 	return strings.Contains(s, lit.text)
 }

@@ -33,7 +33,11 @@ func TestRequiredLiterals(t *testing.T) {
 		`ab|.*`:                  nil,
 		`(?i)Remove-Item`:        {{text: "remove-item", fold: true}},
 		`日本語ab`:                  nil,
-		`^ab$`:                   {{text: "ab", start: true}},
+		`^ab$`:                   {{text: "ab", start: true, end: true}},
+		`x*ab$`:                  {{text: "ab", end: true}},
+		`(?m)x*ab$`:              lit("ab"),
+		`[a-z]*>[^|]`:            lit(">"),
+		`[a-z]*\d5`:              nil,
 		`^ab(?:c|d)`:             {{text: "ab", start: true}},
 		`^ab(?:cd|ef)`:           {{text: "abcd", start: true}, {text: "abef", start: true}},
 		`\bx-\b`:                 {{text: "x-", before: true}},
@@ -106,7 +110,7 @@ func TestScanner(t *testing.T) {
 		"shishers..": {0, 1, 2},
 	} {
 		var got []int32
-		s.find(text, func(owner int32) { got = append(got, owner) })
+		s.find(text, false, func(owner int32) { got = append(got, owner) })
 		slices.Sort(got)
 		if got = slices.Compact(got); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", text, got, want)

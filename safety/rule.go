@@ -17,8 +17,9 @@ type rule struct {
 	// all others against the raw line.
 	builtin bool
 	expr    func() *regexp.Regexp
-	// literals are alternatives of which one must occur; nil if unknown.
-	literals func() []literal
+	// literals are sets of alternatives, the strongest first; one of each set
+	// must occur. There are none if nothing is known.
+	literals func() [][]literal
 }
 
 // newRule prepares p, which must be valid.
@@ -26,12 +27,12 @@ func newRule(p Pattern, builtin bool) *rule {
 	return &rule{
 		Pattern: p, builtin: builtin,
 		expr: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(p.expression()) }),
-		literals: sync.OnceValue(func() []literal {
+		literals: sync.OnceValue(func() [][]literal {
 			re, err := syntax.Parse(p.expression(), syntax.Perl)
 			if err != nil {
 				return nil
 			}
-			return requiredLiterals(re)
+			return requiredSets(re)
 		}),
 	}
 }
@@ -41,24 +42,28 @@ type rawIndex struct {
 	rules []*rule
 	// count is how many of them are searched in raw lines.
 	count int
-	// always lists the rules without required literals.
+	// always lists the rules without required literals. For the others, scan
+	// finds the strongest set, and more, by rule, are the weaker ones.
 	always []int32
 	scan   *scanner
+	more   [][][]literal
 }
 
 // newRawIndex indexes the raw rules of a list by position in that list.
 func newRawIndex(rules []*rule) *rawIndex {
-	x := &rawIndex{rules: rules}
+	x := &rawIndex{rules: rules, more: make([][][]literal, len(rules))}
 	literals := make([][]literal, len(rules))
 	for i, r := range rules {
 		if r.builtin {
 			continue
 		}
 		x.count++
-		literals[i] = r.literals()
-		if literals[i] == nil {
+		sets := r.literals()
+		if len(sets) == 0 {
 			x.always = append(x.always, offset32(i))
+			continue
 		}
+		literals[i], x.more[i] = sets[0], sets[1:]
 	}
 	x.scan = newScanner(literals)
 	return x
@@ -74,7 +79,7 @@ func (x *rawIndex) match(line string, platform Platform, spans bool, hit func(i,
 		}
 		seen.add(int(i))
 		r := x.rules[i]
-		if !r.Platform.covers(platform) {
+		if !r.Platform.covers(platform) || !containsAll(line, x.more[i]) {
 			return
 		}
 		if !spans {
@@ -90,7 +95,8 @@ func (x *rawIndex) match(line string, platform Platform, spans bool, hit func(i,
 	for _, i := range x.always {
 		try(i)
 	}
-	x.scan.find(foldText(line), try)
+	folded := foldText(line)
+	x.scan.find(folded, len(folded) != len(line), try)
 }
 
 // bitset is a set of small numbers whose first 256 need no allocation.

@@ -16,6 +16,7 @@ type scanner struct {
 type scanHit struct {
 	owner, length int32
 	before, after bool
+	end           bool
 }
 
 // newScanner builds a scanner. literals[i] are the alternatives of owner i.
@@ -54,7 +55,7 @@ func (s *scanner) insert(lit literal, owner int32) {
 		}
 		state = s.next[at]
 	}
-	s.out[state] = append(s.out[state], scanHit{owner: owner, length: offset32(len(text)), before: lit.before, after: lit.after})
+	s.out[state] = append(s.out[state], scanHit{owner: owner, length: offset32(len(text)), before: lit.before, after: lit.after, end: lit.end})
 }
 
 // link turns the trie into an automaton, breadth first.
@@ -94,14 +95,15 @@ func (s *scanner) link() {
 }
 
 // find calls hit for every owner with a literal in text; an owner may be
-// reported more than once.
-func (s *scanner) find(text string, hit func(owner int32)) {
+// reported more than once. Text may match in spite of the bytes around a literal
+// if it was folded: those were none of a word before.
+func (s *scanner) find(text string, folded bool, hit func(owner int32)) {
 	state := int32(0)
 	for i := range len(text) {
 		state = s.next[int(state)<<8|int(text[i])]
 		for _, h := range s.out[state] {
-			if h.before && i >= int(h.length) && isWordByte(text[i-int(h.length)]) ||
-				h.after && i+1 < len(text) && isWordByte(text[i+1]) {
+			if !folded && h.before && i >= int(h.length) && isWordByte(text[i-int(h.length)]) ||
+				!folded && h.after && i+1 < len(text) && isWordByte(text[i+1]) || h.end && i+1 < len(text) {
 				continue
 			}
 			hit(h.owner)
