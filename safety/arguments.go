@@ -327,20 +327,19 @@ func (g *arguments) size() int {
 	return n
 }
 
-// line renders the canonical line. Whether the options ended with an explicit
+// canonical renders the canonical line. Whether the options ended with an explicit
 // "--", which separates branches from paths in git, shows as "--paths".
-func (e *engine) line(g *arguments, cwd string, dialect Platform) string {
-	var b strings.Builder
-	b.Grow(g.size())
+func (a *analysis) canonical(g *arguments, cwd string, dialect Platform) string {
+	b := a.mem.text.start(g.size())
 	b.WriteString(g.name)
 	for _, s := range g.subs {
-		writeWord(&b, s)
+		writeWord(b, s)
 	}
 	for _, o := range g.opts {
-		writeWord(&b, o.name)
+		writeWord(b, o.name)
 		if o.has {
 			b.WriteByte('=')
-			writeEscaped(&b, o.value.text)
+			writeEscaped(b, o.value.text)
 		}
 	}
 	if g.dashes {
@@ -350,12 +349,12 @@ func (e *engine) line(g *arguments, cwd string, dialect Platform) string {
 	for _, w := range g.operands {
 		b.WriteByte(' ')
 		if dialect == PlatformWindows {
-			e.writeWindowsOperand(&b, w.text, cwd)
+			a.e.writeWindowsOperand(b, w.text, cwd)
 		} else {
-			e.writeOperand(&b, w.text, cwd)
+			a.e.writeOperand(b, w.text, cwd)
 		}
 	}
-	return b.String()
+	return a.mem.text.end()
 }
 
 // writeOperand renders an operand with the class of the path it names. In

@@ -325,7 +325,7 @@ func passOn(c *call) output {
 
 // emit reports a canonical line for the arguments.
 func (a *analysis) emit(g *arguments, f frame, sc *scope) {
-	v := f.view(a.e.line(g, sc.cwd, f.dialect))
+	v := f.view(a.canonical(g, sc.cwd, f.dialect))
 	if a.naive {
 		v.kind = ViewNaive
 	}

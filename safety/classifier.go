@@ -307,6 +307,9 @@ func (g *grading) notParsed(v view) {
 // result sums the matches up.
 func (g *grading) result() Result {
 	out := Result{Severity: Safe, MatchedRules: []string{}}
+	if g.any {
+		out.MatchedRules = make([]string, 0, g.matched.size()+len(g.extra)+2)
+	}
 	raise := func(s Severity, id string) {
 		if s.AtLeast(out.Severity) {
 			out.Severity = s

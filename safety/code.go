@@ -270,7 +270,7 @@ func (a *analysis) codeDelete(c codeCall, f frame, sc *scope) {
 		g.operands = append(g.operands, word{text: text})
 	}
 	f = f.inner()
-	v := f.view(a.e.line(g, sc.cwd, f.dialect))
+	v := f.view(a.canonical(g, sc.cwd, f.dialect))
 	v.kind = ViewCode
 	a.sink.view(v)
 	a.sink.command(append([]word{{text: "rm"}}, g.operands...), PlatformUnix)

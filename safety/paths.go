@@ -125,22 +125,34 @@ func (e *engine) classOf(p string) pathClass {
 // homeClass classes what lies in a home directory. Entries right below it are
 // as good as the home itself; deeper ones may well be a project.
 func (e *engine) homeClass(p string) pathClass {
-	rest := strings.Split(p, "/")[1:]
-	if len(rest) == 2 && rest[0] == ".ssh" && isPublicSSH(rest[1]) {
+	_, rest, _ := strings.Cut(p, "/")
+	return e.entryClass(rest)
+}
+
+// entryClass classes what has the path rest in a home directory.
+func (e *engine) entryClass(rest string) pathClass {
+	if name, ok := strings.CutPrefix(rest, ".ssh/"); ok && strings.IndexByte(name, '/') < 0 && isPublicSSH(name) {
 		return classNone
 	}
 	for _, dir := range e.secretDirs {
-		if len(rest) > 0 && strings.HasPrefix(strings.Join(rest, "/")+"/", dir+"/") {
+		if isBelow(rest, dir) {
 			return classSecret
 		}
 	}
+	slash := strings.LastIndexByte(rest, '/')
 	switch {
-	case len(rest) > 0 && e.isSecretName(rest[len(rest)-1]):
+	case e.isSecretName(rest[slash+1:]):
 		return classSecret
-	case len(rest) <= 1:
+	case slash < 0:
 		return classHome
 	}
 	return classNone
+}
+
+// isBelow reports whether p is dir or lies below it.
+func isBelow(p, dir string) bool {
+	rest, ok := strings.CutPrefix(p, dir)
+	return ok && (rest == "" || rest[0] == '/')
 }
 
 // isPublicSSH recognises files of ~/.ssh that hold no secret.
@@ -155,18 +167,16 @@ func (e *engine) absoluteClass(p string) pathClass {
 			return rule.class
 		}
 	}
-	parts := strings.Split(p[1:], "/")
-	top := parts[0]
+	top, rest, nested := strings.Cut(p[1:], "/")
 	switch {
-	case top == "home" || top == "Users" || top == "root":
-		if top == "root" {
-			return e.homeClass("~/" + strings.Join(parts[1:], "/"))
-		}
-		if len(parts) < 2 {
+	case top == "root":
+		return e.entryClass(rest)
+	case top == "home" || top == "Users":
+		if !nested {
 			return classSystem
 		}
-		return e.homeClass("~" + strings.Join(parts[1:], "/"))
-	case len(top) == 1 && len(parts) == 2: // a drive of Windows, as Git Bash spells it
+		return e.homeClass(rest)
+	case len(top) == 1 && nested && strings.IndexByte(rest, '/') < 0: // a drive of Windows, as Git Bash spells it
 		return classSystem
 	case e.systemDirs[top] || e.globsSystem(top):
 		return classSystem
@@ -174,7 +184,7 @@ func (e *engine) absoluteClass(p string) pathClass {
 		return classVar
 	case e.isSecretName(path.Base(p)):
 		return classSecret
-	case len(parts) == 1:
+	case !nested:
 		return classOut
 	}
 	return classNone
@@ -222,6 +232,5 @@ func (r pathRule) match(p string) bool {
 	case r.glob:
 		return strings.HasPrefix(p, "/dev/") && globMatch(r.prefix, p)
 	}
-	rest, ok := strings.CutPrefix(p, r.prefix)
-	return ok && (rest == "" || rest[0] == '/')
+	return isBelow(p, r.prefix)
 }

@@ -2,6 +2,7 @@ package safety
 
 import (
 	"iter"
+	"math/bits"
 	"regexp"
 	"regexp/syntax"
 	"sync"
@@ -112,6 +113,15 @@ func (b *bitset) has(i int) bool {
 	}
 	_, ok := b.high[i]
 	return ok
+}
+
+// size counts the members.
+func (b *bitset) size() int {
+	n := len(b.high)
+	for _, w := range b.low {
+		n += bits.OnesCount64(w)
+	}
+	return n
 }
 
 // members yields the members below n in order.

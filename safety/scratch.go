@@ -1,6 +1,10 @@
 package safety
 
-import "mvdan.cc/sh/v3/syntax"
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
 
 // maxKept bounds the elements that a slab allocates at a time and keeps for the
 // next analysis: enough for most lines, and little to hold for a long one.
@@ -40,6 +44,29 @@ func (s *slab[T]) reset() {
 	s.buf = s.buf[:0]
 }
 
+// textSize is how much room a textSlab makes at a time, for dozens of lines.
+const textSize = 4 << 10
+
+// textSlab hands out strings of one buffer, which is never written twice: whoever
+// keeps one of them keeps the buffer alive.
+type textSlab struct {
+	b    strings.Builder
+	from int
+}
+
+// start returns where to write a string of about n bytes.
+func (t *textSlab) start(n int) *strings.Builder {
+	if t.b.Cap()-t.b.Len() < n {
+		t.b.Reset()
+		t.b.Grow(max(textSize, n))
+	}
+	t.from = t.b.Len()
+	return &t.b
+}
+
+// end returns the string that was written.
+func (t *textSlab) end() string { return t.b.String()[t.from:] }
+
 // scratch is the memory of one analysis. Nothing in it may be used after the
 // analysis: a sink copies what it keeps.
 type scratch struct {
@@ -50,6 +77,7 @@ type scratch struct {
 	winCalls slab[winCall]
 	outputs  slab[output]
 	tree     treeSlabs
+	text     textSlab
 }
 
 // reset takes everything back.

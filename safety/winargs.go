@@ -96,10 +96,8 @@ func (a *analysis) winArguments(name string, words []word) *arguments {
 		name: name, prog: a.e.unlisted,
 		opts: a.mem.options.take(countSwitches(words))[:0], operands: a.mem.words.take(len(words) - 1)[:0],
 	})
-	if first := strings.ToLower(words[0].text); isCmdBuiltin(strings.SplitN(first, "/", 2)[0]) {
-		if i := strings.IndexByte(first, '/'); i > 0 {
-			t.switches(g, first[i:])
-		}
+	if first, glued, ok := strings.Cut(strings.ToLower(words[0].text), "/"); ok && isCmdBuiltin(first) {
+		t.switches(g, glued)
 	}
 	for i := 1; i < len(words); i++ {
 		text := strings.ToLower(words[i].text)
@@ -211,24 +209,23 @@ func completeParam(params []string, key string) string {
 	return key
 }
 
-// winLine renders the canonical line of a Windows command.
-func (e *engine) winLine(g *arguments, cwd string) string {
-	var b strings.Builder
-	b.Grow(g.size())
+// winCanonical renders the canonical line of a Windows command.
+func (a *analysis) winCanonical(g *arguments, cwd string) string {
+	b := a.mem.text.start(g.size())
 	b.WriteString(g.name)
 	for _, o := range g.opts {
-		writeWord(&b, o.name)
+		writeWord(b, o.name)
 		if o.has {
 			b.WriteByte('=')
-			writeEscaped(&b, strings.ToLower(o.value.text))
+			writeEscaped(b, strings.ToLower(o.value.text))
 		}
 	}
 	b.WriteString(" --")
 	for _, w := range g.operands {
 		b.WriteByte(' ')
-		e.writeWindowsOperand(&b, strings.ToLower(w.text), cwd)
+		a.e.writeWindowsOperand(b, strings.ToLower(w.text), cwd)
 	}
-	return b.String()
+	return a.mem.text.end()
 }
 
 // writeWindowsOperand renders an operand with the class of the path it names.

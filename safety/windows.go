@@ -64,12 +64,7 @@ func unbalanced(src string) []string {
 
 // winLine reads a line as it is.
 func (a *analysis) winLine(src string, f frame, sc *scope) output {
-	l := winLexer{src: src, mem: a.mem, vars: func(name string) (word, bool) {
-		if text, ok := a.e.win.variables[name]; ok {
-			return word{text: text}, true
-		}
-		return word{}, false
-	}}
+	l := winLexer{src: src, mem: a.mem, vars: a.e.win.variables}
 	return a.winPipelines(l.block(0), f, sc)
 }
 
@@ -351,7 +346,7 @@ func (c *winCall) passOn() output {
 
 // emit reports a canonical line.
 func (c *winCall) emit(g *arguments) {
-	c.a.sink.view(c.f.view(c.a.e.winLine(g, c.sc.cwd)))
+	c.a.sink.view(c.f.view(c.a.winCanonical(g, c.sc.cwd)))
 }
 
 // nested reads text as another Windows line.

@@ -25,10 +25,11 @@ type winPipeline []winCommand
 
 // winLexer splits a line.
 type winLexer struct {
-	src  string
-	pos  int
-	mem  *scratch
-	vars func(name string) (word, bool)
+	src string
+	pos int
+	mem *scratch
+	// vars are the variables that Windows knows.
+	vars map[string]string
 	// locals are variables assigned earlier in the line.
 	locals map[string]word
 	// nesting counts the parentheses and blocks around the current command.
@@ -342,7 +343,7 @@ func (l *winLexer) variable(b *strings.Builder, w *word) {
 	l.pos += n
 	v, ok := l.locals[strings.ToLower(name)]
 	if !ok {
-		v, ok = l.vars(strings.ToLower(name))
+		v.text, ok = l.vars[strings.ToLower(name)]
 	}
 	if !ok {
 		b.WriteString(text)

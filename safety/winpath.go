@@ -152,7 +152,7 @@ func (e *engine) profileClass(rest []string) pathClass {
 		return classProfile
 	case strings.HasPrefix(rel, "appdata/local/temp"):
 		return classTmp
-	case e.homeClass("~/"+rel) == classSecret:
+	case e.entryClass(rel) == classSecret:
 		return classSecret
 	case len(rest) == 1:
 		return classProfile
