@@ -179,6 +179,10 @@ func (p *argumentParser) isOption(text string) bool {
 // option consumes the option at i.
 func (p *argumentParser) option(i int) int {
 	w := p.words[i]
+	if slices.Contains(p.prog.RestOpts, w.text) {
+		p.out.rest = p.words[i+1:]
+		return len(p.words)
+	}
 	if p.prog.Signals && !p.prog.takesValue(w.text) && !strings.HasPrefix(w.text, "--") {
 		p.out.opts = append(p.out.opts, option{name: w.text})
 		return i + 1

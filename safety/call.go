@@ -80,9 +80,49 @@ func (a *analysis) assign(as *syntax.Assign, v value, f frame, sc *scope) {
 // environment looks at variables whose value some program will execute.
 func (a *analysis) environment(name string, v value, f frame, sc *scope) {
 	switch name {
-	case "GIT_SSH_COMMAND", "GIT_EDITOR", "GIT_PAGER", "GIT_SEQUENCE_EDITOR", "GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND",
-		"PAGER", "EDITOR", "VISUAL", "MANPAGER", "LESSOPEN", "LESSCLOSE", "BROWSER", "PROMPT_COMMAND", "PS4", "RSYNC_RSH", "FZF_DEFAULT_COMMAND":
+	case "GIT_EXTERNAL_DIFF", "PAGER", "EDITOR", "VISUAL", "MANPAGER", "LESSOPEN", "LESSCLOSE", "BROWSER", "PS4", "RSYNC_RSH", "CVS_RSH", "FCEDIT", "SVN_SSH",
+		"RUSTC", "RUSTDOC", "npm_config_script_shell", "NPM_CONFIG_SCRIPT_SHELL":
 		a.script(strings.TrimPrefix(v.text(), "|"), f.inner(), sc.fork())
+	case "PS0", "PS1", "PS2":
+		if strings.Contains(v.text(), "$(") || strings.Contains(v.text(), "`") { // expanded before it is shown
+			a.tryScript(`: "`+v.text()+`"`, f.inner(), sc)
+		}
+	case "BASH_ENV", "ENV":
+		a.startupFile(v, f, sc)
+	case "TAR_OPTIONS", "MAKEFLAGS", "GNUMAKEFLAGS", "LESS", "PERL5OPT", "RUBYOPT", "NODE_OPTIONS":
+		program := strings.TrimSuffix(strings.ToLower(strings.TrimPrefix(name, "GNU")), "flags")
+		program, _, _ = strings.Cut(strings.TrimSuffix(program, "5opt"), "_")
+		a.tryScript(strings.TrimSuffix(program, "opt")+" "+v.text(), f.inner(), sc)
+	default:
+		if programVariable(name) {
+			a.script(strings.TrimPrefix(v.text(), "!"), f.inner(), sc.fork())
+		}
+	}
+}
+
+// programVariable recognises, by their endings, variables that name a program for
+// one purpose or another.
+func programVariable(name string) bool {
+	cut := strings.LastIndexByte(name, '_')
+	if cut < 0 {
+		return false
+	}
+	switch name[cut:] {
+	case "_COMMAND", "_EDITOR", "_PAGER", "_ASKPASS", "_WRAPPER", "_RUNNER", "_LINKER":
+		return true
+	}
+	return strings.HasPrefix(name, "GIT_CONFIG_VALUE_")
+}
+
+// startupFile runs a file that a shell reads before anything else, if this line
+// wrote it.
+func (a *analysis) startupFile(v value, f frame, sc *scope) {
+	known, ok := sc.read(v.text())
+	if len(v.fields) == 1 && v.fields[0].prog != nil {
+		known, ok = *v.fields[0].prog, true
+	}
+	if ok {
+		a.script(known.text, f.inner(), sc.fork())
 	}
 }
 
@@ -166,6 +206,9 @@ func (a *analysis) unusualName(words []word, f frame, sc *scope) (out output, do
 		sc.aliases[w.text] = text
 		return out, true
 	}
+	if len(words) == 1 && len(f.wrappers) > 0 && strings.ContainsAny(w.text, " \t\n") { // many wrappers hand one word to a shell
+		return a.script(w.text, f.inner(), sc.fork()), true
+	}
 	if script, ok := strings.CutPrefix(w.text, "/etc/init.d/"); ok {
 		a.emit(a.arguments("service", append([]word{{text: "service"}, {text: script}}, words[1:]...)), f, sc)
 	}
@@ -183,34 +226,6 @@ func (a *analysis) unusualName(words []word, f frame, sc *scope) (out output, do
 		a.globName(words, f, sc)
 	}
 	return output{}, false
-}
-
-// dynamicName reports a command whose program is unknown but whose arguments
-// look like those of a recursive delete.
-func (a *analysis) dynamicName(words []word, f frame, sc *scope) {
-	g := a.arguments("rm", words)
-	g.name = "dynamic:"
-	a.emit(g, f, sc)
-}
-
-// globName tries every program of interest that the pattern may name.
-func (a *analysis) globName(words []word, f frame, sc *scope) {
-	// Without a directory the pattern stands for files of the working directory.
-	slash := strings.LastIndexByte(words[0].text, '/')
-	pattern := words[0].text[slash+1:]
-	if slash < 0 || words[0].text[0] != '/' || !strings.ContainsAny(pattern, "*?[") || strings.Trim(pattern, "*") == "" || a.naive {
-		return
-	}
-	var names []string
-	a.sink.names(func(name string) {
-		if globMatch(pattern, name) && !strings.HasSuffix(name, ":") {
-			names = append(names, name)
-		}
-	})
-	slices.Sort(names)
-	for _, name := range names {
-		a.emit(a.arguments(name, words), f, sc)
-	}
 }
 
 // callFunction walks the body of a function with its arguments.

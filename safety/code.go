@@ -31,7 +31,13 @@ func interpreters() map[string]interpreter {
 		"scala":     {code: []string{"-e"}},
 		"tclsh":     {stdin: true}, "wish": {stdin: true}, "guile": {code: []string{"-c"}, stdin: true},
 		"expect":  {code: []string{"-c"}, stdin: true},
-		"emacs":   {code: []string{"--eval", "--execute"}},
+		"emacs":   {code: []string{"--eval", "-eval", "--execute", "-execute"}},
+		"octave":  {code: []string{"--eval"}, stdin: true},
+		"ghc":     {code: []string{"-e"}, stdin: true},
+		"sbcl":    {code: []string{"--eval"}, stdin: true},
+		"raku":    {code: []string{"-e"}, stdin: true},
+		"swift":   {code: []string{"-e"}, stdin: true},
+		"clojure": {code: []string{"-e", "--eval"}, stdin: true},
 		"bun":     {code: []string{"-e", "--eval", "-p"}},
 		"deno":    {stdin: true},
 		"ts-node": {code: []string{"-e", "--eval"}, stdin: true}, "tsx": {code: []string{"-e", "--eval"}, stdin: true},
@@ -196,7 +202,7 @@ func executesCommand(c codeCall) bool {
 		"passthru", "proc_open", "pcntl_exec", "execl", "execle", "execlp", "execlpe", "execv", "execve", "execvp", "execvpe",
 		"spawnl", "spawnlp", "spawnv", "spawnvp", "posix_spawn", "check_output", "check_call", "getoutput", "getstatusoutput",
 		"create_subprocess_shell", "create_subprocess_exec", "shell-command", "shell-command-to-string", "start-process", "call-process",
-		"execute", "system2", "capture2", "capture2e", "capture3", "run", "call", "command", "execa", "cmd", "sh", "script", "runprocess", "$":
+		"execute", "run-program", "system2", "capture2", "capture2e", "capture3", "run", "call", "command", "execa", "cmd", "sh", "script", "runprocess", "$":
 		return true
 	}
 	return false

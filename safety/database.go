@@ -72,11 +72,22 @@ func (c *call) sql(text string) {
 		}
 	}
 	for statement := range strings.SplitSeq(stripSQLComments(text), ";") {
+		c.sqlProgram(statement)
 		fields := strings.Fields(statement)
 		if len(fields) > 0 {
 			c.a.report("sql: "+strings.ToLower(strings.Join(fields, " ")), ViewCode, c.f.inner())
 		}
 	}
+}
+
+// sqlProgram runs the program that COPY reads from or writes to.
+func (c *call) sqlProgram(statement string) {
+	i := strings.Index(strings.ToLower(statement), " program ")
+	if i < 0 {
+		return
+	}
+	literal := strings.TrimSpace(statement[min(i+len(" program "), len(statement)):])
+	c.runScript(word{text: strings.Trim(literal, "'$ ")})
 }
 
 // stripSQLComments removes comments outside string literals.

@@ -68,8 +68,10 @@ type program struct {
 	Loose bool `json:"loose"`
 	// Signals says that a first option such as -9 is a signal.
 	Signals bool `json:"signals"`
-	// ShellOpts are options whose value is a script.
+	// ShellOpts are options whose value is a script, RestOpts those after which
+	// the rest is a command.
 	ShellOpts []string `json:"shellopts"`
+	RestOpts  []string `json:"restopts"`
 	// Help are short options that only ask for help or the version.
 	Help []string `json:"help"`
 	// Preview are options (with their value, if it matters) that make the

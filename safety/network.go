@@ -10,12 +10,13 @@ func networkHandlers() map[string]handler {
 	out := map[string]handler{
 		"curl": curlCommand, "wget": wgetCommand, "aria2c": downloadCommand, "axel": downloadCommand, "fetch": downloadCommand,
 		"http": httpCommand, "lynx": fetchCommand, "w3m": fetchCommand, "links": fetchCommand, "elinks": fetchCommand,
-		"nc": ncCommand, "socat": socatCommand, "telnet": pipeToNetwork,
-		"scp": transferCommand, "sftp": transferCommand, "rclone": transferCommand, "ftp": transferCommand, "lftp": transferCommand,
+		"lwp-request": fetchCommand, "GET": fetchCommand, "lwp-download": downloadCommand, "curlie": curlCommand, "wcurl": downloadCommand,
+		"nc": ncCommand, "socat": socatCommand,
+		"scp": scpCommand, "rclone": transferCommand,
 		"aws": cloudCopyCommand, "gsutil": cloudCopyCommand, "gcloud": cloudCopyCommand, "s3cmd": transferCommand, "mc": transferCommand, "az": cloudCopyCommand,
 		"gh": ghCommand, "glab": ghCommand,
 	}
-	for _, name := range []string{"mail", "mailx", "mutt", "sendmail", "msmtp", "swaks"} {
+	for _, name := range []string{"mutt", "sendmail", "msmtp", "swaks"} {
 		out[name] = pipeToNetwork
 	}
 	for _, name := range []string{"dig", "nslookup", "host", "ping", "ping6", "traceroute", "drill"} {
@@ -239,6 +240,12 @@ func lookupCommand(c *call) output {
 	return c.remote("fetch")
 }
 
+// scpCommand copies files over ssh.
+func scpCommand(c *call) output {
+	c.connection()
+	return transferCommand(c)
+}
+
 // transferCommand copies files; a secret copied to a remote name is sent.
 func transferCommand(c *call) output {
 	ops := c.args.operands
@@ -291,6 +298,9 @@ func ghCommand(c *call) output {
 			}
 		}
 		c.sendsInput()
+	}
+	if len(c.args.rest) > 0 { // of gh codespace ssh
+		return c.a.script(joinWords(c.args.rest), c.f.inner().wrap(c.name), newScope())
 	}
 	if subs := c.args.subs; len(subs) > 0 && subs[0] == "api" {
 		return c.remote("fetch")

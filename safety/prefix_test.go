@@ -18,7 +18,7 @@ type prefixRow struct {
 
 func TestPrefixCorpora(t *testing.T) {
 	matchers := map[Platform]*Matcher{PlatformUnix: NewMatcher(PlatformUnix), PlatformWindows: NewMatcher(PlatformWindows)}
-	for _, file := range []string{"prefix-dev.jsonl", "prefix-heldout.jsonl", "prefix-kinds.jsonl"} {
+	for _, file := range []string{"prefix-dev.jsonl", "prefix-heldout.jsonl", "prefix-heldout2.jsonl", "prefix-kinds.jsonl", "prefix-attacks.jsonl"} {
 		for _, r := range readLines[prefixRow](t, file) {
 			if r.Decision == "" {
 				r.Decision = DecisionAllow

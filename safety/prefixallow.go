@@ -16,6 +16,8 @@ func (m *Matcher) allowUnix(prefix []string, cmd string) PrefixMatch {
 		return no(ReasonTooComplex, "")
 	case strings.IndexByte(line, 0) >= 0: // shells drop it, system calls end there
 		return no(ReasonUnparsed, "NUL")
+	case strings.IndexByte(line, '\r') >= 0: // a blank to the parser, part of a word to shells
+		return no(ReasonUnparsed, "CR")
 	}
 	file, err := m.engine().parse(line)
 	if err != nil {

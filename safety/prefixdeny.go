@@ -16,12 +16,14 @@ type denySink struct {
 	detail          string
 }
 
-func (s *denySink) wants(string) bool  { return false }
-func (s *denySink) lazy() bool         { return false }
-func (s *denySink) names(func(string)) {}
-func (s *denySink) view(view)          {}
-func (s *denySink) complex(view)       { s.limited = true }
-func (s *denySink) unparsed(view)      { s.failed = true }
+func (s *denySink) wants(string) bool { return false }
+func (s *denySink) lazy() bool        { return false }
+func (s *denySink) view(view)         {}
+func (s *denySink) complex(view)      { s.limited = true }
+func (s *denySink) unparsed(view)     { s.failed = true }
+
+// names calls yield for the denied program.
+func (s *denySink) names(yield func(string)) { yield(baseName(s.prefix[0])) }
 
 // command tests one layer of a command.
 func (s *denySink) command(words []word, dialect Platform) {
@@ -57,10 +59,12 @@ func (m *Matcher) matchDeny(prefix []string, cmd string) PrefixMatch {
 // startsWith reports whether a command starts with the words of a prefix,
 // directories, global options and the order of flags aside.
 func (m *Matcher) startsWith(words []word, prefix []string, dialect Platform) bool {
-	if !m.sameProgram(words[0].text, prefix[0], dialect) {
+	switch {
+	case isUnknown(words[0]):
+		return true // it may be the whole prefix
+	case !m.sameProgram(words[0], prefix[0], dialect):
 		return false
-	}
-	if hasPrefixWords(words, prefix) {
+	case hasPrefixWords(words, prefix):
 		return true
 	}
 	e := m.engine()
@@ -69,13 +73,16 @@ func (m *Matcher) startsWith(words []word, prefix []string, dialect Platform) bo
 		name = e.canonicalName(e.win.winName(words[0].text))
 	}
 	args := e.arguments(name, words)
-	plain := slices.Concat(args.subs, texts(args.operands), texts(args.rest))
+	plain := slices.Concat(wordsOf(args.subs), args.operands, args.rest)
+	for i, sub := range args.subs { // which lost their marks
+		plain[i].dyn, plain[i].glob = strings.Contains(sub, "$"), isPattern(sub)
+	}
 	flags := map[string]bool{}
 	for _, o := range args.opts {
 		flags[o.name] = true
 		if o.has {
 			flags[o.name+"="+o.value.text] = true
-			plain = append(plain, "") // keeps operands from joining up over it
+			plain = append(plain, word{}) // keeps operands from joining up over it
 		}
 	}
 	want := e.arguments(name, wordsOf(prefix))
@@ -88,21 +95,62 @@ func (m *Matcher) startsWith(words []word, prefix []string, dialect Platform) bo
 			return false
 		}
 	}
-	wantPlain := slices.Concat(want.subs, texts(want.operands), texts(want.rest))
-	return len(wantPlain) <= len(plain) && slices.Equal(wantPlain, plain[:len(wantPlain)])
+	return mayStartWith(plain, slices.Concat(want.subs, texts(want.operands), texts(want.rest)))
 }
 
-// sameProgram compares a command word with the first word of a prefix.
-func (m *Matcher) sameProgram(text, want string, dialect Platform) bool {
-	if text == want {
+// sameProgram reports whether a command word names, or may stand for, the first
+// word of a prefix.
+func (m *Matcher) sameProgram(w word, want string, dialect Platform) bool {
+	if w.text == want {
 		return true
 	}
 	if dialect == PlatformWindows {
 		t := m.engine().win
-		return t.winName(text) == t.winName(want)
+		return t.winName(w.text) == t.winName(want)
 	}
-	return baseName(text) == baseName(want)
+	w.text = baseName(w.text)
+	return mayBe(w, baseName(want))
 }
+
+// mayStartWith reports whether words start with those of a prefix, or may: a
+// word that is not known may be none of them, one, or several.
+func mayStartWith(words []word, prefix []string) bool {
+	reached := make([]bool, len(prefix)+1) // how much of the prefix may be covered
+	reached[0] = true
+	for _, w := range words {
+		next := make([]bool, len(reached))
+		for n, ok := range reached[:len(prefix)] {
+			switch {
+			case !ok:
+			case isUnknown(w):
+				return true
+			case mayBe(w, prefix[n]):
+				next[n+1] = true
+			}
+		}
+		if reached[len(prefix)] {
+			return true
+		}
+		reached = next
+	}
+	return reached[len(prefix)]
+}
+
+// mayBe reports whether a word is, or may stand for, what is wanted.
+func mayBe(w word, want string) bool {
+	if w.text == want {
+		return true
+	}
+	if w.dyn {
+		w.text = wildcards(w.text)
+	}
+	pattern := simplePattern(w.text)
+	return (w.dyn || w.glob && isPattern(pattern)) && globMatch(pattern, want)
+}
+
+// isUnknown reports whether nothing is known about a word: it is an expansion
+// and no more.
+func isUnknown(w word) bool { return w.dyn && strings.Trim(wildcards(baseName(w.text)), "*?") == "" }
 
 // baseName is the last component of a path.
 func baseName(s string) string { return s[strings.LastIndexByte(s, '/')+1:] }
@@ -118,6 +166,41 @@ func hasPrefixWords(words []word, prefix []string) bool {
 		}
 	}
 	return true
+}
+
+// wildcards replaces what could not be resolved, which stands in a text as it was
+// written, by the pattern of anything.
+func wildcards(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		if text[i] != '$' {
+			b.WriteByte(text[i])
+			i++
+			continue
+		}
+		b.WriteByte('*')
+		i += unresolvedLen(text[i:])
+	}
+	return b.String()
+}
+
+// unresolvedLen is the length of the expansion that text starts with.
+func unresolvedLen(text string) int {
+	if len(text) > 1 && (text[1] == '(' || text[1] == '{') {
+		closing := ")}"[strings.IndexByte("({", text[1])]
+		if end := strings.LastIndexByte(text, closing); end > 0 {
+			return end + 1
+		}
+		return len(text)
+	}
+	n := 1
+	for n < len(text) && isNameByte(text[n]) && strings.IndexByte(".:$-", text[n]) < 0 {
+		n++
+	}
+	if n == 1 && len(text) > 1 && strings.IndexByte("@*#?!$-", text[1]) >= 0 {
+		n++
+	}
+	return n
 }
 
 // texts are the texts of words.

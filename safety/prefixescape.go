@@ -43,6 +43,9 @@ type escapeRow struct {
 	Special string `json:"special"`
 }
 
+// otherPrograms names the row of the programs without one.
+const otherPrograms = "*"
+
 // newEscapeRows reads the embedded table.
 func newEscapeRows() map[string]*escapeRow {
 	var rows map[string]*escapeRow
@@ -86,6 +89,9 @@ func (m *Matcher) rows(name string, args *arguments) []*escapeRow {
 		if row := m.options()[name+" "+strings.Join(args.subs[:i+1], " ")]; row != nil {
 			out = append(out, row)
 		}
+	}
+	if len(out) == 0 {
+		out = append(out, m.options()[otherPrograms])
 	}
 	return out
 }

@@ -10,7 +10,8 @@ import (
 func (r *escapeRow) special(words []word, covered int, args *arguments) PrefixMatch {
 	rest := words[min(covered, len(words)):]
 	named := slices.ContainsFunc(args.opts, func(o option) bool { return o.has }) // python -m module
-	if r.Until && len(args.operands) == 0 && !named && !args.isQuery() && !args.has("-v", "-V") {
+	input := len(args.operands) == 0 || args.operands[0].text == "-" || args.operands[0].text == "/dev/stdin"
+	if r.Until && input && !named && !args.isQuery() && !args.has("-v", "-V") {
 		return no(ReasonOption, args.name+": its input is a program")
 	}
 	var bad bool
@@ -20,9 +21,11 @@ func (r *escapeRow) special(words []word, covered int, args *arguments) PrefixMa
 	case "awk":
 		bad = awkEscapes(args)
 	case "tar":
-		bad = tarEscapes(words)
+		bad = tarEscapes(words, args)
 	case "ssh":
 		bad = len(args.operands) == 0
+	case "ip":
+		bad = ipEscapes(args)
 	default:
 		bad = slices.ContainsFunc(rest, func(w word) bool { return wordEscapes(r.Special, w.text) })
 	}
@@ -198,13 +201,35 @@ func isComparison(text, word string) bool {
 	return false
 }
 
-// tarEscapes looks at the letters of an old-style first argument.
-func tarEscapes(words []word) bool {
+// tarEscapes looks at the letters of an old-style first argument, and for what
+// lets an archive write outside of the working directory.
+func tarEscapes(words []word, args *arguments) bool {
 	if len(words) < 2 {
 		return false
 	}
 	first := words[1].text
-	return first != "" && first[0] != '-' && strings.ContainsAny(first, "IF")
+	if first != "" && first[0] != '-' && strings.ContainsAny(first, "IFP") {
+		return true
+	}
+	for _, dir := range args.values("-C", "--directory", "--one-top-level") {
+		if strings.HasPrefix(dir.text, "/") || strings.HasPrefix(dir.text, "~") || strings.Contains(dir.text, "..") || strings.Contains(dir.text, "$") {
+			return true
+		}
+	}
+	return args.has("-P", "--absolute-names", "--absolute-paths", "--unlink-first", "--recursive-unlink")
+}
+
+// ipEscapes reports whether a command of ip, all of which can be shortened, may
+// do anything but show.
+func ipEscapes(args *arguments) bool {
+	if len(args.operands) == 0 {
+		return false
+	}
+	switch args.operands[0].text {
+	case "show", "sho", "sh", "list", "lis", "li", "lst", "ls", "get", "help":
+		return false
+	}
+	return true
 }
 
 // makeEscapes reports whether a word sets a make variable: any of them may name
@@ -221,20 +246,36 @@ func makeEscapes(text string) bool {
 	return true
 }
 
-// sqlEscapes reports whether an argument holds a client command that runs a
-// program or writes a file.
+// sqlEscapes reports whether an argument holds a client command, or a statement,
+// that runs a program or reads or writes a file. Every command with a backslash
+// counts: which of them do is different in each client.
 func sqlEscapes(text string) bool {
-	for line := range strings.SplitSeq(text, "\n") {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, `\`) || strings.HasPrefix(line, "system ") || strings.HasPrefix(line, "source ") {
-			return true
-		}
-	}
 	lower := strings.ToLower(text)
-	for _, s := range []string{`\!`, `\o`, `\w`, "to program", "from program", "into outfile", "into dumpfile", "load_extension", "writefile", "sys_exec", "xp_cmdshell", "edit("} {
-		if strings.Contains(lower, s) {
+	if strings.Contains(lower, `\`) {
+		return true
+	}
+	for statement := range strings.FieldsFuncSeq(lower, func(r rune) bool { return r == '\n' || r == ';' }) {
+		first, _, _ := strings.Cut(strings.TrimSpace(statement), " ")
+		switch first {
+		case "system", "source", "pager", "tee", "edit", "export", "install", "load", "attach":
+			return true
+		case "copy":
+			if !strings.HasSuffix(strings.TrimSpace(statement), " to stdout") {
+				return true
+			}
+		}
+		if strings.HasPrefix(first, ".") {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(sqlFunctions(), func(s string) bool { return strings.Contains(lower, s) })
+}
+
+// sqlFunctions are the clauses and functions that reach programs and files.
+func sqlFunctions() []string {
+	return []string{
+		"to program", "from program", "into outfile", "into dumpfile", "load_extension", "writefile", "readfile", "sys_exec", "sys_eval", "xp_cmdshell",
+		"edit(", "load_file", "load data", "lo_export", "lo_import", "pg_read_file", "pg_read_binary_file", "pg_ls_dir", "pg_write", "fts3_tokenizer",
+		"dblink", "url(", "file(", "s3(", "remote(", "executable(",
+	}
 }

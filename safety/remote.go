@@ -11,8 +11,8 @@ func remoteHandlers() map[string]handler {
 	}
 }
 
-// sshCommand runs its rest on a host, and helper commands here.
-func sshCommand(c *call) output {
+// connection runs the helper commands of ssh, scp and sftp.
+func (c *call) connection() {
 	for _, w := range c.args.values("-o") {
 		at := strings.IndexAny(w.text, " =") // both "Key value" and "Key=value" are accepted
 		if at < 0 {
@@ -24,6 +24,11 @@ func sshCommand(c *call) output {
 			c.runScript(word{text: line, taint: w.taint, source: w.source})
 		}
 	}
+}
+
+// sshCommand runs its rest on a host, and helper commands here.
+func sshCommand(c *call) output {
+	c.connection()
 	if c.f.stdin != nil && c.f.stdin.taint&taintSecret != 0 {
 		c.a.sends("ssh", c.f)
 	}

@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -188,7 +189,7 @@ func xargsCommand(c *call) output {
 			items = append(items, word{text: item, taint: in.taint, source: in.source})
 		}
 	} else {
-		for item := range strings.FieldsSeq(in.text) {
+		for item := range c.xargsItems(in.text) {
 			items = append(items, word{text: strings.Trim(item, `"'`), taint: in.taint, source: in.source})
 		}
 	}
@@ -210,9 +211,27 @@ func xargsCommand(c *call) output {
 	f := c.f.wrap("xargs")
 	f.stdin = nil
 	if placeholder != "" {
+		inner = unknownProgram(inner, placeholder, len(items))
 		return c.a.peel(substitute(inner, placeholder, items), f, c.sc)
 	}
 	return c.a.peel(append(slices.Clone(inner), items...), f, c.sc)
+}
+
+// xargsItems splits the input: with a placeholder an item is a whole line.
+func (c *call) xargsItems(text string) iter.Seq[string] {
+	if text != "" && c.args.has("-I", "-i", "--replace") {
+		return strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n")
+	}
+	return strings.FieldsSeq(text)
+}
+
+// unknownProgram marks a program that is one of the items when none is known.
+func unknownProgram(inner []word, placeholder string, items int) []word {
+	if items > 0 || !strings.Contains(inner[0].text, placeholder) {
+		return inner
+	}
+	program := word{text: strings.ReplaceAll(inner[0].text, placeholder, "$()"), dyn: true}
+	return append([]word{program}, inner[1:]...)
 }
 
 // parallelCommand runs a command line per argument.

@@ -8,7 +8,7 @@ import (
 // toolHandlers are development tools that run commands they are given.
 func toolHandlers() map[string]handler {
 	return map[string]handler{
-		"git": gitCommand, "vim": vimCommand, "man": manCommand, "make": makeCommand, "gdb": gdbCommand, "lldb": gdbCommand,
+		"git": gitCommand, "vim": vimCommand, "man": manCommand, "make": makeCommand,
 		"gpg": gpgCommand, "kubectl": kubectlCommand, "less": lessCommand,
 	}
 }
@@ -103,8 +103,8 @@ func vimCommand(c *call) output {
 	}
 	for _, w := range lines {
 		text := strings.TrimLeft(w.text, ": %")
-		if line, ok := strings.CutPrefix(text, "!"); ok {
-			c.runScript(word{text: line})
+		if _, line, ok := strings.Cut(text, "!"); ok { // as in "silent !ls" and "w !ls"
+			c.runScript(word{text: strings.TrimRight(line, `'"`)})
 		}
 		c.a.code("vim", text, c.f, c.sc)
 	}
@@ -131,10 +131,17 @@ func lessCommand(c *call) output {
 
 // makeCommand runs recipes given on its input or with --eval.
 func makeCommand(c *call) output {
+	c.makeVariables()
 	texts := c.args.values("--eval")
 	for _, w := range c.args.values("-f", "--file", "--makefile") {
-		if w.text == "-" || w.text == "/dev/stdin" {
+		known, ok := c.sc.read(w.text)
+		switch {
+		case w.text == "-" || w.text == "/dev/stdin":
 			texts = append(texts, word{text: c.input().text})
+		case w.prog != nil:
+			texts = append(texts, word{text: w.prog.text})
+		case ok:
+			texts = append(texts, word{text: known.text})
 		}
 	}
 	for _, w := range texts {
@@ -150,16 +157,28 @@ func makeCommand(c *call) output {
 	return output{dyn: true}
 }
 
-// gdbCommand runs the shell escapes of a debugger.
-func gdbCommand(c *call) output {
-	for _, w := range c.args.values("-ex", "-iex", "--eval-command", "-o") {
-		for _, escape := range []string{"shell ", "!", "platform shell "} {
-			if line, ok := strings.CutPrefix(w.text, escape); ok {
-				c.runScript(word{text: line})
-			}
+// makeVariables follows variables that name the programs of recipes.
+func (c *call) makeVariables() {
+	shell, flags := word{}, ""
+	for _, w := range c.args.operands {
+		name, text, ok := strings.Cut(w.text, "=")
+		if !ok {
+			continue
+		}
+		w.text = text
+		switch strings.TrimRight(strings.TrimSpace(name), ":+?!") {
+		case "SHELL":
+			shell = w
+		case ".SHELLFLAGS":
+			flags = text
+		case "CC", "CXX", "CPP", "LD", "AR", "AS", "MAKE", "LEX", "YACC", "GO", "CARGO", "PYTHON", "NODE", "NPM":
+			c.runScript(w)
 		}
 	}
-	return output{}
+	if shell.text != "" {
+		shell.text = strings.TrimSpace(shell.text) + " " + flags
+		c.runScript(shell)
+	}
 }
 
 // gpgCommand can print private keys.
