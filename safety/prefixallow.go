@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -57,7 +58,7 @@ func (a *allowWalk) stmt(st *syntax.Stmt) PrefixMatch {
 	}
 	switch c := st.Cmd.(type) {
 	case *syntax.CallExpr:
-		return a.call(c)
+		return a.call(c, slices.ContainsFunc(st.Redirs, isDocument))
 	case *syntax.BinaryCmd:
 		if r := a.stmt(c.X); !r.Matches {
 			return r
@@ -109,8 +110,13 @@ func isPlainDocument(w *syntax.Word) bool {
 	return true
 }
 
-// call tests a simple command.
-func (a *allowWalk) call(c *syntax.CallExpr) PrefixMatch {
+// isDocument reports whether a redirection gives a command text to read.
+func isDocument(r *syntax.Redirect) bool {
+	return r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc || r.Op == syntax.WordHdoc
+}
+
+// call tests a simple command. input says that it is given text to read.
+func (a *allowWalk) call(c *syntax.CallExpr, input bool) PrefixMatch {
 	if len(c.Assigns) > 0 || len(c.Args) == 0 {
 		return no(ReasonAssignment, "")
 	}
@@ -124,6 +130,9 @@ func (a *allowWalk) call(c *syntax.CallExpr) PrefixMatch {
 		if words[i].glob && i < len(a.prefix) {
 			return no(ReasonExpansion, words[i].text)
 		}
+	}
+	if input && a.m.inputRuns(words) {
+		return no(ReasonRedirect, words[0].text)
 	}
 	return a.m.covered(words, a.prefix)
 }

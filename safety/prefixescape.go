@@ -33,6 +33,8 @@ type escapeRow struct {
 	Words []string `json:"words"`
 	// Operands is the number of operands after which the next is written.
 	Operands *int `json:"operands"`
+	// Input says that what it reads can run programs, or are more arguments.
+	Input bool `json:"input"`
 	// Until says that the options end at the first operand.
 	Until bool `json:"until"`
 	// Wrapper says that an operand is a command, Always why the program is
@@ -77,6 +79,17 @@ func (m *Matcher) escapes(words []word, covered int) PrefixMatch {
 		}
 	}
 	return PrefixMatch{}
+}
+
+// inputRuns reports whether a command would run what it is given to read.
+func (m *Matcher) inputRuns(words []word) bool {
+	e := m.engine()
+	name := e.canonicalName(words[0].text)
+	if row := m.options()[name]; row != nil && row.Input {
+		return true
+	}
+	rest := e.arguments(name, words).rest
+	return len(rest) > 0 && len(rest) < len(words) && m.inputRuns(rest)
 }
 
 // rows lists the rows for a program and its subcommands.

@@ -99,6 +99,23 @@ func (m *Matcher) coveredWindows(words []word, prefix []string) PrefixMatch {
 	if why := m.escapes(portable, len(prefix)); why.Reason != "" {
 		return why
 	}
+	return m.escapesWindows(portable, len(prefix))
+}
+
+// escapesWindows checks the words against the row that a program has for this
+// platform only. Neither its switches nor parameters of PowerShell mind the case
+// of letters.
+func (m *Matcher) escapesWindows(words []word, covered int) PrefixMatch {
+	name := m.engine().win.winName(words[0].text)
+	lower := wordsOf(texts(words))
+	for i := range lower {
+		lower[i].text = strings.ToLower(lower[i].text)
+	}
+	if row := m.options()["windows "+name]; row != nil {
+		if r := row.check(lower, max(covered, 1), m.engine().arguments(name, lower)); r.Reason != "" {
+			return r
+		}
+	}
 	return PrefixMatch{Matches: true}
 }
 
