@@ -37,8 +37,9 @@ type engine struct {
 	letters string
 	// unquoter removes quote characters.
 	unquoter *strings.Replacer
-	// parsers and analyses hold idle ones, whose memory is used again.
-	parsers, analyses sync.Pool
+	// parsers and analyses hold idle ones, whose memory is used again; those of
+	// long lines have more of it.
+	parsers, analyses, longAnalyses sync.Pool
 }
 
 // program describes the command line of one program or subcommand: enough to

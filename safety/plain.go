@@ -110,6 +110,9 @@ func plainWord(src string, i int) (word, int) {
 
 // unquotePlain removes the quotes of a word; nothing inside them is special.
 func unquotePlain(s string) string {
+	if end := len(s) - 1; strings.IndexByte(s[1:], s[0]) == end-1 && classOfPlain(s[0]) == plainQuote {
+		return s[1:end] // one quoted string
+	}
 	var b strings.Builder
 	b.Grow(len(s))
 	for i := 0; i < len(s); i++ {

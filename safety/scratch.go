@@ -7,20 +7,29 @@ import (
 )
 
 // maxKept bounds the elements that a slab allocates at a time and keeps for the
-// next analysis: enough for most lines, and little to hold for a long one.
-const maxKept = 256
+// next analysis of a short line: enough for most of them, and little to hold.
+// keptLong is the same for long lines, which have a scratch of their own: making
+// so much room for each of them would take longer than reading it.
+const (
+	maxKept  = 256
+	keptLong = 16 << 10
+)
 
 // slab hands out short-lived slices of one buffer, which the next analysis uses
 // again. A command line is read in a few microseconds, and collecting what that
 // allocates would cost as much again.
-type slab[T any] struct{ buf []T }
+type slab[T any] struct {
+	buf []T
+	// kept bounds what the buffer grows to, and what is left of it by a reset.
+	kept int
+}
 
 // take returns n zero elements. There is no room behind them, so that appending
 // to them moves them out of the slab.
 func (s *slab[T]) take(n int) []T {
 	used := len(s.buf)
 	if used+n > cap(s.buf) {
-		s.buf = make([]T, 0, max(min(2*cap(s.buf), maxKept), n)) // what was handed out keeps the old buffer alive
+		s.buf = make([]T, 0, max(min(2*cap(s.buf), max(s.kept, maxKept)), n)) // what was handed out keeps the old buffer alive
 		used = 0
 	}
 	s.buf = s.buf[:used+n]
@@ -34,9 +43,10 @@ func (s *slab[T]) one(v T) *T {
 	return p
 }
 
-// reset takes everything back.
-func (s *slab[T]) reset() {
-	if cap(s.buf) > maxKept {
+// reset takes everything back, and gives it away if it is more than kept elements.
+func (s *slab[T]) reset(kept int) {
+	s.kept = kept
+	if cap(s.buf) > kept {
 		s.buf = nil
 		return
 	}
@@ -80,15 +90,15 @@ type scratch struct {
 	text     textSlab
 }
 
-// reset takes everything back.
-func (m *scratch) reset() {
-	m.words.reset()
-	m.options.reset()
-	m.args.reset()
-	m.calls.reset()
-	m.winCalls.reset()
-	m.outputs.reset()
-	m.tree.reset()
+// reset takes everything back; each slab keeps up to so many elements.
+func (m *scratch) reset(kept int) {
+	m.words.reset(kept)
+	m.options.reset(kept)
+	m.args.reset(kept)
+	m.calls.reset(kept)
+	m.winCalls.reset(kept)
+	m.outputs.reset(kept)
+	m.tree.reset(kept)
 }
 
 // treeSlabs holds the syntax trees of scripts that need no parser.
@@ -106,17 +116,17 @@ type treeSlabs struct {
 	doubles  slab[syntax.DblQuoted]
 }
 
-// reset takes everything back.
-func (t *treeSlabs) reset() {
-	t.stmts.reset()
-	t.stmtPtrs.reset()
-	t.calls.reset()
-	t.binaries.reset()
-	t.redirs.reset()
-	t.words.reset()
-	t.wordPtrs.reset()
-	t.parts.reset()
-	t.lits.reset()
-	t.singles.reset()
-	t.doubles.reset()
+// reset takes everything back; each slab keeps up to so many elements.
+func (t *treeSlabs) reset(kept int) {
+	t.stmts.reset(kept)
+	t.stmtPtrs.reset(kept)
+	t.calls.reset(kept)
+	t.binaries.reset(kept)
+	t.redirs.reset(kept)
+	t.words.reset(kept)
+	t.wordPtrs.reset(kept)
+	t.parts.reset(kept)
+	t.lits.reset(kept)
+	t.singles.reset(kept)
+	t.doubles.reset(kept)
 }

@@ -127,7 +127,11 @@ func (a *analysis) giveUp(f frame) {
 // nil opens always. Nor need a line that was too complex as a POSIX one: no other
 // reading can raise its grade.
 func (e *engine) analyse(line string, platform Platform, s sink, gate *winGate) {
-	a, ok := e.analyses.Get().(*analysis)
+	idle, kept := &e.analyses, maxKept
+	if len(line) > longScript {
+		idle, kept = &e.longAnalyses, keptLong
+	}
+	a, ok := idle.Get().(*analysis)
 	if !ok {
 		a = &analysis{e: e, mem: &scratch{}}
 	}
@@ -146,8 +150,8 @@ func (e *engine) analyse(line string, platform Platform, s sink, gate *winGate) 
 		}
 	}
 	a.start("", nil) // lets go of the line
-	a.mem.reset()
-	e.analyses.Put(a)
+	a.mem.reset(kept)
+	idle.Put(a)
 }
 
 // start makes a as good as new for a line, except for the memory it has.

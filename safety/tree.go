@@ -59,7 +59,7 @@ func (a *analysis) streamTree(src string, f frame, sc *scope) (out output, ok bo
 			if walk {
 				out.join(a.stmt(st, f, sc))
 			}
-			r.mem.reset()
+			r.mem.reset(keptLong)
 		}
 	}
 	return out, true

@@ -233,14 +233,15 @@ func (a *analysis) expandWord(out []word, w *syntax.Word, f frame, sc *scope) []
 	if lit, ok := literalWord(w); ok {
 		out = append(out, lit)
 	} else {
+		b := fieldBuilder{fields: out}
 		for _, parts := range a.braces(w, f) {
-			b := fieldBuilder{ifs: sc.ifs()}
+			b.ifs = sc.ifs()
 			for i, part := range parts {
 				a.addPart(&b, part, i == 0, f, sc)
 			}
 			b.flush()
-			out = append(out, b.fields...)
 		}
+		out = b.fields
 	}
 	start, end := offset32(int(w.Pos().Offset())), offset32(int(w.End().Offset()))
 	for i := first; i < len(out); i++ {
@@ -249,17 +250,18 @@ func (a *analysis) expandWord(out []word, w *syntax.Word, f frame, sc *scope) []
 	return out
 }
 
-// literalWord returns a word that no expansion touches.
+// literalWord returns a word that no expansion but the removal of quotes touches.
 func literalWord(w *syntax.Word) (word, bool) {
 	if len(w.Parts) != 1 {
 		return word{}, false
 	}
 	switch p := w.Parts[0].(type) {
 	case *syntax.Lit:
-		if strings.ContainsAny(p.Value, "\\{~") {
+		if strings.ContainsAny(p.Value, "{~") || len(p.Value) > maxValue {
 			return word{}, false
 		}
-		return word{text: p.Value, glob: strings.ContainsAny(p.Value, "*?[")}, true
+		text, glob := unescape(p.Value)
+		return word{text: text, glob: glob}, true
 	case *syntax.SglQuoted:
 		return word{text: p.Value}, !p.Dollar
 	case *syntax.DblQuoted:
@@ -427,6 +429,7 @@ func unescape(s string) (text string, glob bool) {
 		return s, false
 	}
 	var b strings.Builder
+	b.Grow(len(s))
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
 		case '\\':
