@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,22 +53,19 @@ func (l *launch) run() (int, error) {
 	return 0, &wrapperError{what: "start " + seatbelt.Path, err: err}
 }
 
-// openScript opens the script at a fixed descriptor and makes the command a
+// openScript puts the script at a fixed descriptor and makes the command a
 // shell that reads it from there.
 func (l *launch) openScript() error {
 	path := l.command.Script
 	if path == "" {
 		return nil
 	}
-	if path == "-" {
-		path = "/dev/stdin"
-	}
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOCTTY, 0)
+	text, err := readScript(path)
 	if err != nil {
-		return &wrapperError{what: "read script", err: err}
+		return err
 	}
-	if err := unix.Dup2(fd, fdScript); err != nil {
-		return &wrapperError{what: "read script", err: err}
+	if err := placeScript(text); err != nil {
+		return &wrapperError{what: "hold script", err: err}
 	}
 	if l.command.Unlink && l.command.Script != "-" {
 		if err := os.Remove(path); err != nil {
@@ -81,6 +79,29 @@ func (l *launch) openScript() error {
 	l.script = fdScript
 	l.command.Argv = []string{shell, "--", "/dev/fd/9"}
 	return nil
+}
+
+// placeScript puts the script at fdScript, in a file that has no name.
+func placeScript(text []byte) error {
+	f, err := os.CreateTemp("", "steerable-script-*") // mode 0600, O_EXCL
+	if err != nil {
+		return err
+	}
+	err = os.Remove(f.Name())
+	if err == nil {
+		_, err = f.Write(text)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	high := -1 // f may have the number itself
+	if err == nil {
+		high, err = unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, fdScript+1)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return errors.Join(unix.Dup2(high, fdScript), unix.Close(high))
 }
 
 // limit sets the limits on this process; exec keeps them.

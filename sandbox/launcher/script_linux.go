@@ -1,15 +1,6 @@
 package launcher
 
-import (
-	"bytes"
-	"io"
-	"os"
-
-	"golang.org/x/sys/unix"
-)
-
-// maxScript bounds a script (the size of one inbound frame, decision 6).
-const maxScript = 16 << 20
+import "os"
 
 // openScript reads the script, if there is one, into an anonymous file and
 // makes the command a shell that reads it from there. A single argument
@@ -21,11 +12,7 @@ func (l *launch) openScript() error {
 	}
 	text, err := readScript(path)
 	if err != nil {
-		return &wrapperError{what: "read script", err: err}
-	}
-	if len(bytes.TrimSpace(text)) == 0 {
-		// A shell would succeed, and nothing would look like something.
-		return &wrapperError{what: "the script is empty"}
+		return err
 	}
 	if l.command.Unlink && path != "-" {
 		if err := os.Remove(path); err != nil {
@@ -43,24 +30,4 @@ func (l *launch) openScript() error {
 	l.script = fd
 	l.command.Argv = []string{shell, "--", "/proc/self/fd/" + itoa(fdScript)}
 	return nil
-}
-
-func readScript(path string) ([]byte, error) {
-	fd := 0
-	if path != "-" {
-		var err error
-		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-		if err != nil {
-			return nil, &os.PathError{Op: "open", Path: path, Err: err}
-		}
-	}
-	f := os.NewFile(uintptr(fd), path)
-	if path != "-" {
-		defer func() { _ = f.Close() }()
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxScript+1))
-	if err == nil && len(text) > maxScript {
-		err = unix.EFBIG
-	}
-	return text, err
 }
