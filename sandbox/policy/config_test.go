@@ -185,6 +185,7 @@ func TestProtectedPaths(t *testing.T) {
 		"p/.git/modules/m/hooks", "p/.git/modules/m/config=x", "p/.git/modules/libs/n/config=x", "p/.git/worktrees/w/commondir=x",
 		"p/.envrc=x", "p/.vscode", "p/.zshrc->DIR/outside", "outside=x",
 		"nohooks/.git/HEAD=x", "nohooks/.git/objects", "nohooks/.git/refs",
+		"repo.git/HEAD=x", "repo.git/objects", "repo.git/refs", "repo.git/config=x",
 		"linked/real", "linked/.agents->real", "bare", "notgit/.git",
 		"tree/.git=gitdir: ../outside", "headless/.git/hooks", "headless/.git/config=x", "apart/.git=gitdir: a/b/data\n",
 		"apart/a/b/data/HEAD=x", "apart/a/b/data/objects", "apart/a/b/data/refs", "apart/a/b/data/hooks",
@@ -218,7 +219,11 @@ func TestProtectedPaths(t *testing.T) {
 			{Path: "apart/a/b/data", Pin: true},
 			{Path: "apart/a/b/data/hooks"},
 		},
-		"bare":   nil,
+		"bare": nil,
+		"repo.git": {
+			{Path: "repo.git/hooks", Create: true},
+			{Path: "repo.git/config"},
+		},
 		"notgit": nil,
 	}
 	for name, want := range tests {
@@ -238,6 +243,30 @@ func TestProtectedPaths(t *testing.T) {
 	gitDir := filepath.Join(dir, "p/.git")
 	if got := ProtectedPaths(nil, []string{gitDir}); len(got) == 0 || got[0].Pin {
 		t.Errorf("a named git directory gives %v; its hooks are protected, and it needs no pin", got)
+	}
+}
+
+// TestPinned: what lies between, and nothing else.
+func TestPinned(t *testing.T) {
+	tests := map[string]struct {
+		p    Policy
+		want []string
+	}{
+		"one root":        {Policy{Roots: []string{"/a"}}, nil},
+		"apart":           {Policy{Roots: []string{"/a/b", "/a/c"}, ReadDeny: []string{"/a/s", "/e/s"}}, nil},
+		"directly below":  {Policy{Roots: []string{"/a", "/a/b"}, ReadDeny: []string{"/a/s"}}, nil},
+		"deep":            {Policy{Roots: []string{"/a", "/a/b/c/d", "/a/b/x"}}, []string{"/a/b", "/a/b/c"}},
+		"git directory":   {Policy{Roots: []string{"/a"}, GitDirs: []string{"/a/m/.git"}}, []string{"/a/m"}},
+		"hidden":          {Policy{Roots: []string{"/a"}, ReadDeny: []string{"/a/b/s"}}, []string{"/a/b"}},
+		"everything":      {Policy{Roots: []string{"/", "/a/b"}}, []string{"/a"}},
+		"similar names":   {Policy{Roots: []string{"/a", "/ab/c/d"}}, nil},
+		"nothing at all":  {Policy{}, nil},
+		"only to be read": {Policy{ReadDeny: []string{"/a/b/c"}}, nil},
+	}
+	for name, tt := range tests {
+		if got := tt.p.Pinned(); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
 	}
 }
 

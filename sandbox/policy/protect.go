@@ -51,6 +51,9 @@ func ProtectedPaths(roots, gitDirs []string) []Protected {
 		git := filepath.Join(root, ".git")
 		list = append(list, gitFileProtection(git, writable)...)
 		list = append(list, gitProtection(git, writable, true)...)
+		if isGitDir(root) { // a bare repository
+			list = append(list, gitProtection(root, writable, false)...)
+		}
 		for _, name := range startupFiles() {
 			if path, ok := resolveIn(filepath.Join(root, name), writable); ok {
 				list = append(list, Protected{Path: path})
@@ -136,10 +139,29 @@ func gitProtection(dir string, writable []string, pin bool) []Protected {
 	}
 	list = append(list, gitPrograms(resolved, writable)...)
 	for _, group := range []string{"modules", "worktrees"} {
-		list = append(list, nestedGitDirs(filepath.Join(resolved, group), writable, nestedDepth)...)
+		list = append(list, gitGroup(filepath.Join(resolved, group), writable)...)
 	}
 	if pin && len(list) > 0 {
 		list = slices.Insert(list, 0, Protected{Path: resolved, Pin: true})
+	}
+	return list
+}
+
+// maxNested bounds how many paths are protected one by one below a git
+// directory. Each is a mount, or three arguments of bwrap, which takes 9000.
+const maxNested = 1500
+
+// gitGroup protects the git directories of submodules or worktrees. Where there
+// are too many, nothing in all of them can be written: that is more than was
+// asked for, and never less.
+func gitGroup(dir string, writable []string) []Protected {
+	resolved, ok := resolveIn(dir, writable)
+	if !ok {
+		return nil
+	}
+	list := nestedGitDirs(resolved, writable, nestedDepth)
+	if len(list) > maxNested {
+		return []Protected{{Path: resolved}}
 	}
 	return list
 }
@@ -167,7 +189,7 @@ func nestedGitDirs(dir string, writable []string, depth int) []Protected {
 			inner = slices.Insert(inner, 0, Protected{Path: path, Pin: true})
 			below = filepath.Join(path, "modules")
 		}
-		list = slices.Concat(list, inner, nestedGitDirs(below, writable, depth-1))
+		list = append(append(list, inner...), nestedGitDirs(below, writable, depth-1)...)
 	}
 	if len(list) > 0 && !isGitDir(dir) {
 		list = slices.Insert(list, 0, Protected{Path: dir, Pin: true, Between: true})
@@ -212,6 +234,24 @@ func isGitDir(dir string) bool {
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
+}
+
+// Pinned lists the directories of p that a command must not move or remove
+// although it can write in them: those between a writable directory and
+// something below it that has rules of its own, which is another writable
+// directory or a path that must not be read. Rules are made for paths anew for
+// every call. Whoever could move the directory around one would find the same
+// files beside the rule in the next call, and could make others in their place.
+func (p Policy) Pinned() []string {
+	writable := slices.Concat(p.Roots, p.GitDirs)
+	var list []string
+	for _, path := range slices.Concat(writable, p.ReadDeny) {
+		for _, a := range ancestors(path, writable) {
+			list = append(list, a.Path)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // NewcomersIn lists files that git would obey if they were there and that are

@@ -1,6 +1,7 @@
 package mount
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,36 +70,101 @@ func New(p policy.Policy, h Host) Plan {
 			plan.add(Bind, dir)
 		}
 	}
+	for _, dir := range p.Pinned() {
+		if !policy.InRoots(dir, []string{"/dev", "/proc", "/sys"}) { // not the host's inside
+			plan.add(Bind, dir)
+		}
+	}
 	if h.TempDir != "" && plan.hidden(h.TempDir) && !policy.InRoots(h.TempDir, writable) {
 		plan.add(Dir, filepath.Clean(h.TempDir))
 	}
 	if h.Resolver != "" && plan.hidden(h.Resolver) {
 		plan.add(Reveal, h.Resolver)
 	}
-	if !p.Unprotected {
-		for _, protected := range policy.ProtectedPaths(p.Roots, p.GitDirs) {
-			if protected.Pin {
-				plan.add(Bind, protected.Path)
-			} else {
-				plan.add(ReadOnly, protected.Path)
-			}
-		}
-	}
-	for _, path := range p.ReadDeny {
-		if !plan.Visible(path, writable) {
-			continue
-		}
-		if h.IsDir(path) {
-			plan.add(Empty, path)
-		} else {
-			plan.add(Blank, path)
-		}
-	}
+	plan.close(p, h, writable)
+	plan.prune(writable)
 	return plan
 }
 
+// close adds what a command must not write or read although it could.
+func (p *Plan) close(asked policy.Policy, h Host, writable []string) {
+	if !asked.Unprotected {
+		for _, protected := range policy.ProtectedPaths(asked.Roots, asked.GitDirs) {
+			if protected.Pin {
+				p.add(Bind, protected.Path)
+			} else {
+				p.add(ReadOnly, protected.Path)
+			}
+		}
+	}
+	for _, path := range asked.ReadDeny {
+		if !p.Visible(path, writable) {
+			continue
+		}
+		if h.IsDir(path) {
+			p.add(Empty, path)
+		} else {
+			p.add(Blank, path)
+		}
+	}
+}
+
+// prune drops what would open a closed directory again: all that lies in a
+// hidden one, and in a read-only one what is only there to be pinned.
+func (p *Plan) prune(writable []string) {
+	var kept, around []Entry
+	for _, e := range p.Entries {
+		for len(around) > 0 && !policy.InRoots(e.Path, []string{around[len(around)-1].Path}) {
+			around = around[:len(around)-1]
+		}
+		if n := len(around); n > 0 {
+			closed := around[n-1]
+			hidden := (closed.Kind == Empty || closed.Kind == Blank) && closed.Path != e.Path
+			needless := closed.Kind == ReadOnly && e.Kind == Bind && !slices.Contains(writable, e.Path)
+			if hidden || needless {
+				continue
+			}
+		}
+		kept, around = append(kept, e), append(around, e)
+	}
+	p.Entries = kept
+}
+
+// comparePaths orders paths so that everything in a directory follows it at
+// once: the separator comes before every other byte.
+func comparePaths(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		switch {
+		case a[i] == b[i]:
+		case a[i] == '/':
+			return -1
+		case b[i] == '/':
+			return 1
+		default:
+			return cmp.Compare(a[i], b[i])
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// add puts an entry into its place: parents come before children, so that none
+// covers another, and of several for one path the strictest comes last.
 func (p *Plan) add(kind Kind, path string) {
-	p.Entries = append(p.Entries, Entry{Kind: kind, Path: path})
+	i := len(p.Entries)
+	for ; i > 0; i-- {
+		before := p.Entries[i-1]
+		order := cmp.Or(comparePaths(before.Path, path), cmp.Compare(before.Kind, kind))
+		if order == 0 {
+			return
+		}
+		if order < 0 {
+			break
+		}
+	}
+	p.Entries = append(p.Entries, Entry{})
+	copy(p.Entries[i+1:], p.Entries[i:])
+	p.Entries[i] = Entry{Kind: kind, Path: path}
 }
 
 // hidden reports whether path lies in a private directory.

@@ -28,6 +28,26 @@ func TestBwrapArgs(t *testing.T) {
 			h,
 			base + " --bind /a/.git /a/.git --bind /b /b --bind /b/c /b/c",
 		},
+		"what lies between roots is pinned": {
+			policy.Policy{Roots: []string{"/b", "/b/c/d", "/b/c/e", "/b-c"}},
+			h,
+			base + " --bind /b /b --bind /b/c /b/c --bind /b/c/d /b/c/d --bind /b/c/e /b/c/e --bind /b-c /b-c",
+		},
+		"what leads to a hidden file is pinned": {
+			policy.Policy{Roots: []string{"/b"}, ReadDeny: []string{"/b/c/secret", "/e/secret"}},
+			h,
+			base + " --bind /b /b --bind /b/c /b/c --ro-bind /dev/null /b/c/secret --ro-bind /dev/null /e/secret",
+		},
+		"nothing in a hidden directory": {
+			policy.Policy{Roots: []string{"/hide/d/root"}, ReadDeny: []string{"/hide", "/hide/secret"}},
+			h,
+			base + " --tmpfs /hide --remount-ro /hide",
+		},
+		"devices are not the host's": {
+			policy.Policy{Roots: []string{"/"}, AllowRootFS: true, ReadDeny: []string{"/dev/x/y", "/proc/x/y", "/sys/x/y"}},
+			h,
+			"--bind / / --dev /dev --proc /proc --remount-ro /proc --ro-bind /dev/null /dev/x/y --ro-bind /dev/null /proc/x/y --ro-bind /sys /sys --ro-bind /dev/null /sys/x/y",
+		},
 		"root in a private directory": {policy.Policy{Roots: []string{"/tmp/p"}}, h, base + " --bind /tmp/p /tmp/p"},
 		"temporary directory": {
 			policy.Policy{}, Host{IsDir: h.IsDir, TempDir: "/tmp/mine/"}, base + " --dir /tmp/mine",
@@ -57,7 +77,7 @@ func TestBwrapArgs(t *testing.T) {
 	}
 }
 
-func TestProtectedPathsAreMountedLast(t *testing.T) {
+func TestProtectedPathsAreMountedInTheirDirectories(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -76,10 +96,10 @@ func TestProtectedPathsAreMountedLast(t *testing.T) {
 	got := New(p, Host{}).Entries
 	want := []Entry{
 		{Bind, dir},
-		{Bind, dir + "/.git"},
-		{ReadOnly, dir + "/.git/hooks"},
-		{ReadOnly, dir + "/.git/config"},
 		{ReadOnly, dir + "/.envrc"},
+		{Bind, dir + "/.git"},
+		{ReadOnly, dir + "/.git/config"},
+		{ReadOnly, dir + "/.git/hooks"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -87,6 +107,39 @@ func TestProtectedPathsAreMountedLast(t *testing.T) {
 	p.Unprotected = true
 	if got := New(p, Host{}).Entries; len(got) != 1 {
 		t.Errorf("unprotected, the plan has %v", got)
+	}
+}
+
+// TestOrder: a directory that is closed stays closed, whatever the order in
+// which its reasons are found.
+func TestOrder(t *testing.T) {
+	var plan Plan
+	for _, e := range []Entry{
+		{Bind, "/r"},
+		{ReadOnly, "/r/.vscode"},
+		{Bind, "/r/.vscode"},
+		{Bind, "/r/.vscode/deep"},
+		{Bind, "/r/.vscode/deep/root"},
+		{ReadOnly, "/r/.vscode/deep/root/.git/config"},
+		{Bind, "/r/.vscode/deep/root/.git"},
+		{Empty, "/r/.vscode/secrets"},
+		{Bind, "/r/.vscode/secrets/x"},
+		{Bind, "/r"},
+	} {
+		plan.add(e.Kind, e.Path)
+	}
+	plan.prune([]string{"/r", "/r/.vscode/deep/root"})
+	want := []Entry{
+		{Bind, "/r"},
+		{Bind, "/r/.vscode"},
+		{ReadOnly, "/r/.vscode"},
+		{Bind, "/r/.vscode/deep/root"},
+		{Bind, "/r/.vscode/deep/root/.git"},
+		{ReadOnly, "/r/.vscode/deep/root/.git/config"},
+		{Empty, "/r/.vscode/secrets"},
+	}
+	if diff := cmp.Diff(want, plan.Entries); diff != "" {
+		t.Error(diff)
 	}
 }
 

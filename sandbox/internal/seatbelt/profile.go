@@ -40,6 +40,7 @@ func Profile(p policy.Policy, o Options) (string, error) {
 	for _, path := range p.ReadDeny {
 		w.rule("deny file-read* (subpath %)", path)
 	}
+	w.pin(p)
 	w.network(p.Egress)
 	return w.text.String(), w.err
 }
@@ -133,6 +134,20 @@ func (w *writer) protect(list []policy.Protected) {
 		}
 		w.rule("deny file-write* (subpath %)", p.Path)
 		w.rule("deny file-write-unlink (literal %)", filepath.Dir(p.Path))
+	}
+}
+
+// pin denies moving what has rules of its own below a writable directory, and
+// what lies between: rules go by paths.
+func (w *writer) pin(p policy.Policy) {
+	writable := slices.Concat(p.Roots, p.GitDirs)
+	for _, path := range slices.Concat(writable, p.ReadDeny) {
+		if policy.InRoots(filepath.Dir(path), writable) {
+			w.rule("deny file-write-unlink (literal %)", path)
+		}
+	}
+	for _, dir := range p.Pinned() {
+		w.rule("deny file-write-unlink (literal %)", dir)
 	}
 }
 

@@ -82,6 +82,24 @@ func TestInvariants(t *testing.T) {
 	}
 }
 
+// TestPinned: rules go by paths, so what has one stays where it is.
+func TestPinned(t *testing.T) {
+	text, err := Profile(policy.Policy{
+		Roots: []string{"/r", "/r/a/b"}, ReadDeny: []string{"/r/c/s", "/home/s"},
+	}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		"/r/a": true, "/r/a/b": true, "/r/c": true, "/r/c/s": true,
+		"/r": false, "/home/s": false, "/home": false,
+	} {
+		if got := strings.Contains(text, `(deny file-write-unlink (literal "`+path+`"))`); got != want {
+			t.Errorf("%s can be moved: %v, want %v", path, !got, !want)
+		}
+	}
+}
+
 func TestHostilePaths(t *testing.T) {
 	for path, reason := range map[string]policy.Reason{
 		"/a\n(allow default)":           policy.ReasonControlCharacter,
