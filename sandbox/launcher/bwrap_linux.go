@@ -36,6 +36,10 @@ func (l *launch) startBwrap(m machine) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	bound, err := bindings(plan)
+	if err != nil {
+		return nil, err
+	}
 	private := privateDirs(plan)
 	image, rules, err := l.bwrapImage(m, private)
 	if err != nil {
@@ -48,6 +52,7 @@ func (l *launch) startBwrap(m machine) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.bound = bound
 	carried := l.namespaceCarried(m)
 	s.applied = l.namespaceDimensions() | carried
 	if filterDimensions() != 0 {

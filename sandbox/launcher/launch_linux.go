@@ -155,14 +155,6 @@ func (l *launch) newcomers() []string {
 	return policy.NewcomersIn(l.policy.Roots, l.policy.GitDirs)
 }
 
-// removeNewcomers removes what the command put there. RemoveAll follows no
-// link, and all of the command's processes are gone.
-func removeNewcomers(paths []string) {
-	for _, path := range paths {
-		_ = os.RemoveAll(path)
-	}
-}
-
 // checkSocket demands that the unix socket of a pinned endpoint exists, so
 // that a missing proxy is a clear failure and not a refused connection.
 func (l *launch) checkSocket() error {
@@ -193,8 +185,8 @@ func (l *launch) plan() (mount.Plan, error) {
 	if !p.Unprotected {
 		for _, protected := range policy.ProtectedPaths(p.Roots, p.GitDirs) {
 			if protected.Create {
-				if err := os.Mkdir(protected.Path, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-					return mount.Plan{}, &wrapperError{what: "make hooks directory", err: err}
+				if err := makeHooks(protected.Path); err != nil {
+					return mount.Plan{}, err
 				}
 			}
 		}

@@ -41,8 +41,9 @@ type session struct {
 	notify  int // listener of the filter, -1 for none
 	command int // pid of the command in our pid namespace
 	pidfd   int
-	stderr  int    // pipe with the words of bwrap, -1 for none
-	temp    string // private temporary directory to remove, "" for none
+	stderr  int       // pipe with the words of bwrap, -1 for none
+	bound   []binding // what bwrap was told to bind writable, nil elsewhere
+	temp    string    // private temporary directory to remove, "" for none
 }
 
 func newSession(pid, control int, program *spawn.Program) *session {
@@ -77,6 +78,9 @@ func (s *session) handshake() error {
 				return &startError{err: errors.New("the filter has no listener")}
 			}
 			s.pidfd, err = unix.PidfdOpen(s.command, 0)
+			if err == nil && len(s.bound) > 0 {
+				err = checkBindings(s.command, s.bound)
+			}
 			if err != nil {
 				return &startError{err: err}
 			}

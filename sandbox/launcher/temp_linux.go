@@ -9,12 +9,20 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/steerable-go/sidecar/sandbox/internal/ruleset"
 )
 
 // tempParent holds the private temporary directories of this user's calls on
 // the rung without mounts: a directory per user, so that the names of one
 // call's files are not for everybody to see or to take first.
-func tempParent() string { return "/tmp/steerable-" + strconv.Itoa(os.Getuid()) }
+func tempParent() string {
+	tmp := "/tmp"
+	if resolved, err := filepath.EvalSymlinks(tmp); err == nil {
+		tmp = resolved
+	}
+	return filepath.Join(tmp, "steerable-"+strconv.Itoa(os.Getuid()))
+}
 
 // makeTemp makes a directory for one call and removes those of calls whose
 // launcher is gone, which only a SIGKILL leaves behind.
@@ -57,9 +65,20 @@ func removeTemp(dir string) {
 	}
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() {
-			_ = unix.Chmod(path, 0o700)
+			openUp(path)
 		}
 		return nil
 	})
 	_ = os.RemoveAll(dir)
+}
+
+// openUp makes a directory writable for us, unless it is one somewhere else:
+// where all of /tmp is a root, other calls can put a link in its place.
+func openUp(dir string) {
+	fd, err := ruleset.OpenReal(dir)
+	if err != nil {
+		return
+	}
+	defer func() { _ = unix.Close(fd) }()
+	_ = unix.Chmod("/proc/self/fd/"+itoa(fd), 0o700)
 }

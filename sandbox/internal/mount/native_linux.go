@@ -20,19 +20,21 @@ type native struct {
 	private []string
 }
 
-// nested reports whether an earlier entry binds a directory around path.
-// Then path is cloned from there once that is in place: the host's own mount
-// of it has become read-only or hidden by that time.
+// nested reports whether the nearest entry around path binds a directory. Then
+// path is cloned from there once that is in place, with what lies on it by then.
+// In any other place the host's own mount has become read-only or hidden by
+// that time.
 func (p *Plan) nested(path string) bool {
+	nested := false
 	for _, e := range p.Entries {
 		if e.Path == path {
-			return false
+			break
 		}
-		if e.Kind == Bind && policy.InRoots(path, []string{e.Path}) {
-			return true
+		if policy.InRoots(path, []string{e.Path}) {
+			nested = e.Kind == Bind
 		}
 	}
-	return false
+	return nested
 }
 
 // noFlags is an absent pointer or empty flag word.
@@ -56,7 +58,7 @@ func (p *Plan) Append(prog *spawn.Program) {
 	clones := map[string]*spawn.Slot{}
 	for _, e := range p.Entries {
 		if e.Kind == Bind && !p.nested(e.Path) || e.Kind == Reveal {
-			clones[e.Path] = n.clone(e.Path)
+			clones[e.Path] = n.cloneReal(e.Path)
 		}
 	}
 	devices := map[string]*spawn.Slot{}
@@ -106,6 +108,22 @@ func (n *native) clone(path string) *spawn.Slot {
 	n.Call("open_tree "+path, unix.SYS_OPEN_TREE, []spawn.Arg{
 		cwd(), n.String(path), spawn.Val(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE),
 	}, spawn.Into(s))
+	return s
+}
+
+// cloneReal is clone for a path without symbolic links, as it was when the
+// policy was made. If somebody has put one there since, it fails: the link could
+// lead to anything, and the host's mounts can still be written at this point.
+func (n *native) cloneReal(path string) *spawn.Slot {
+	fd, s := new(spawn.Slot), new(spawn.Slot)
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	n.Call("open "+path, unix.SYS_OPENAT2, []spawn.Arg{
+		cwd(), n.String(path), spawn.Pointer(n.Program, how), spawn.Val(unix.SizeofOpenHow),
+	}, spawn.Into(fd))
+	n.Call("open_tree "+path, unix.SYS_OPEN_TREE, []spawn.Arg{
+		spawn.Result(fd), n.String(""), spawn.Val(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE | unix.AT_EMPTY_PATH),
+	}, spawn.Into(s))
+	n.Call("close "+path, syscall.SYS_CLOSE, []spawn.Arg{spawn.Result(fd)})
 	return s
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -23,7 +24,9 @@ func ABI() int {
 
 // Layout says what a rule set grants beside reading.
 type Layout struct {
-	Writable []string // directories; those missing are an error
+	// Writable are directories, by paths without symbolic links. One that is
+	// missing, or has become a link, is an error.
+	Writable []string
 	// HostDevices says that /dev is the host's own. Then reading is granted
 	// for every top-level entry but /dev, where only the usual files are:
 	// root and members of the group "disk" could read raw disks otherwise.
@@ -52,8 +55,13 @@ func New(abi int, l Layout) (fd int, err error) {
 		return -1, fmt.Errorf("landlock ABI %d is older than %d: %w", abi, MinABI, syscall.ENOSYS)
 	}
 	access := func(r Rights) landlock.AccessFSSet { return landlock.AccessFSSet(r & handled(abi)) }
+	writable, closeAll, err := openAll(l.Writable)
+	if err != nil {
+		return -1, err
+	}
+	defer closeAll()
 	rules := []landlock.Rule{
-		landlock.PathAccess(access(Writable(abi)), l.Writable...),
+		landlock.PathAccess(access(Writable(abi)), writable...),
 		landlock.PathAccess(access(device(abi)), slices.Concat(DeviceFiles(), l.Terminals)...).IgnoreIfMissing(),
 	}
 	if l.HostDevices {
@@ -80,6 +88,39 @@ func New(abi int, l Layout) (fd int, err error) {
 		return -1, fmt.Errorf("create landlock rule set: %w", err)
 	}
 	return fd, nil
+}
+
+// OpenReal opens a path without symbolic links, as it was when the policy was
+// made. If somebody has put one there since, it fails: the link could lead to
+// anything. The descriptor only names the file (O_PATH).
+func OpenReal(path string) (fd int, err error) {
+	fd, err = unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
+	})
+	if err != nil {
+		return -1, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return fd, nil
+}
+
+// openAll opens directories and returns paths that name the open ones, whatever
+// becomes of their own.
+func openAll(dirs []string) (paths []string, closeAll func(), err error) {
+	var fds []int
+	closeAll = func() {
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
+	}
+	for _, dir := range dirs {
+		fd, err := OpenReal(dir)
+		if err != nil {
+			closeAll()
+			return nil, nil, fmt.Errorf("grant writing: %w", err)
+		}
+		fds, paths = append(fds, fd), append(paths, "/proc/self/fd/"+strconv.Itoa(fd))
+	}
+	return paths, closeAll, nil
 }
 
 // NewScope returns a rule set that restricts nothing but signals: a process
