@@ -10,12 +10,13 @@ import (
 func newWinHandlers() map[string]winHandler {
 	all := map[string]winHandler{
 		"cmd": winCmd, "powershell": winPowerShell, "pwsh": winPowerShell, "wsl": winWSL,
-		"invoke-expression": winInvoke, "[scriptblock]::create": winInvoke,
+		"invoke-expression": winInvoke, "[scriptblock]::create": winInvoke, ".": winRest,
+		"set-alias": winAlias, "new-alias": winAlias,
 		"start-process": winStartProcess, "start": winStart, "call": winRest, "invoke-command": winPassBlocks, "start-job": winPassBlocks,
 		"if": winIf, "for": winFor, "else": winRest, "forfiles": winForfiles, "schtasks": winScheduled, "wmic": winWmic,
 		"psexec": winRest, "sudo": winRest, "nohup": winRest, "env": winRest, "command": winRest, "nice": winRest, "time": winRest, "conhost": winRest,
 		"timeout": winTimeout, "echo": winEcho, "write-output": winEcho, "write-host": winEcho, "rem": winNothing,
-		"get-content": winGetContent, "get-childitem": winList, "cd": winCd, "foreach-object": winForEach,
+		"get-content": winGetContent, "get-childitem": winList, "get-item": winList, "resolve-path": winList, "cd": winCd, "foreach-object": winForEach,
 		"get-wmiobject": winInstances, "get-ciminstance": winInstances, "remove-wmiobject": winRemove, "remove-ciminstance": winRemove,
 		"remove-item": winRemove, "del": winDelete, "rd": winDelete, "diskpart": winDiskpart,
 		"certutil": winCertutil, "bitsadmin": winDownload, "start-bitstransfer": winDownload,
@@ -160,7 +161,23 @@ func winWSL(c *winCall) (inner []word, out output, done bool) {
 	if len(rest) == 0 {
 		return nil, output{}, true
 	}
-	return nil, c.a.script(joinWords(rest), c.f.inner(), c.sc.fork()), true
+	out = c.a.script(joinWords(rest), c.f.inner(), c.sc.fork())
+	if slices.ContainsFunc(rest, func(w word) bool { return strings.Contains(w.text, " ") }) { // it may stay one word
+		out = c.a.script(quoteWords(rest), c.f.inner(), c.sc.fork())
+	}
+	return nil, out, true
+}
+
+// winAlias gives a command another name.
+func winAlias(c *winCall) (inner []word, out output, done bool) {
+	names := append(c.args.values("-name", "-value"), c.args.operands...)
+	if len(names) > 1 {
+		if c.sc.aliases == nil {
+			c.sc.aliases = map[string]string{}
+		}
+		c.sc.aliases[strings.ToLower(names[0].text)] = names[1].text
+	}
+	return nil, output{}, true
 }
 
 // winShell runs a POSIX shell; the script may also be meant for this system.
@@ -206,6 +223,11 @@ func winStartProcess(c *winCall) (inner []word, out output, done bool) {
 	for _, w := range g.values("-argumentlist") {
 		for part := range strings.SplitSeq(w.text, ",") {
 			program = append(program, word{text: strings.Trim(part, " '\"")})
+		}
+	}
+	for _, w := range c.words[1:] { // an argument list that looks like an option
+		if strings.HasPrefix(w.text, "-") && strings.Contains(w.text, " ") {
+			program = append(program, w)
 		}
 	}
 	if len(program) == 0 {

@@ -111,6 +111,9 @@ func (a *analysis) winCommand(cmd *winCommand, f frame, sc *scope) output {
 		}
 		out := a.winPipelines(inner, f, sc)
 		words[i].taint, words[i].source, words[i].prog = out.taint, out.source, a.mem.outputs.one(out)
+		if len(out.operands) == 1 { // what Get-Item and the like return
+			words[i].text, words[i].dyn = out.operands[0].text, false
+		}
 		if out.text != "" && !out.dyn {
 			words[i].text, words[i].dyn = strings.TrimRight(out.text, "\r\n"), false
 		}
@@ -217,6 +220,9 @@ func (a *analysis) winSimple(words []word, raw string, f frame, sc *scope) outpu
 		if words[0].prog != nil && len(words) == 1 { // a group behind a wrapper
 			return *words[0].prog
 		}
+		if text, ok := sc.aliases[strings.ToLower(words[0].text)]; ok {
+			words = append([]word{{text: text}}, words[1:]...)
+		}
 		a.sink.command(words, PlatformWindows)
 		if w := words[0]; w.taint&(taintRemote|taintDecoded) != 0 {
 			a.executes(output{taint: w.taint, source: w.source}, "powershell", f)
@@ -288,6 +294,9 @@ func (c *winCall) run() (inner []word, out output, done bool) {
 	if out, ok := c.runsFile(); ok {
 		return nil, out, true
 	}
+	if h == nil && (c.words[0].prog != nil || strings.HasPrefix(c.name, "$")) {
+		c.unknown()
+	}
 	if h == nil && c.portable() {
 		return nil, c.a.simple(c.portableWords(), c.f, c.sc), true
 	}
@@ -306,6 +315,14 @@ func (c *winCall) isQuery() bool {
 		return true
 	}
 	return len(c.args.operands) == 0 && c.args.has("--help", "--version", "-help")
+}
+
+// unknown looks at a command whose program is the value of an expression: its
+// parameters may be those of a recursive delete.
+func (c *winCall) unknown() {
+	if g := c.a.winArguments("remove-item", c.words); g.has("-recurse") {
+		c.emit(g)
+	}
 }
 
 // portable reports whether the command is a program that exists on both systems
@@ -333,6 +350,9 @@ func (c *winCall) passOn() output {
 	}
 	for _, w := range c.words {
 		out.mark(w.taint, w.source)
+	}
+	if len(c.words) == 1 && strings.Contains(c.words[0].text, " ") { // a string is its own value
+		out.text = c.words[0].text
 	}
 	lower := strings.ToLower(c.raw)
 	switch {
