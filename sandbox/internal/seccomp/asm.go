@@ -38,7 +38,6 @@ const (
 	offArgs         = 16
 	sizeArg         = 8
 	maxRelative     = 255 // a conditional jump holds eight bits
-	x32Bit          = 0x40000000
 )
 
 // assembler collects instructions.

@@ -86,6 +86,9 @@ func (f *filter) withoutNamespace() {
 			b.allow()
 		}
 	}
+	if f.o.Sockets == SocketsTCP {
+		f.on("setsockopt", options)
+	}
 	f.on("sendto", sends(3))
 	f.on("sendmsg", sends(2))
 	f.on("sendmmsg", sends(3))
@@ -94,4 +97,44 @@ func (f *filter) withoutNamespace() {
 		return
 	}
 	f.deny(ePerm, "listen")
+}
+
+// Levels and options of setsockopt (linux/socket.h, linux/in.h, linux/in6.h,
+// linux/tcp.h).
+const (
+	levelIP       = 0
+	levelSocket   = 1
+	levelIPv6     = 41
+	bindToDevice  = 25
+	bindToIfIndex = 62
+	tcpULP        = 31
+)
+
+// options allows the socket options that cannot change where packets go. A
+// source route (IP_OPTIONS, IPV6_RTHDR) sends them to its first hop, whatever
+// address connect was given, and a bound device to its link; neither needs a
+// capability. What is not known to be harmless is refused: these levels grow.
+func options(b *assembler) {
+	only := func(list ...uint32) func(*assembler) {
+		return func(c *assembler) {
+			c.low(2)
+			c.whenAny(list, (*assembler).allow)
+			c.errno(ePerm)
+		}
+	}
+	allBut := func(list ...uint32) func(*assembler) {
+		return func(c *assembler) {
+			c.low(2)
+			c.whenAny(list, func(d *assembler) { d.errno(ePerm) })
+			c.allow()
+		}
+	}
+	b.low(1)
+	b.when(levelSocket, allBut(bindToDevice, bindToIfIndex))
+	b.when(protocolTCP, allBut(tcpULP)) // makes another kind of socket of it
+	// TOS, TTL, MTU_DISCOVER, RECVERR, RECVTTL, RECVTOS, BIND_ADDRESS_NO_PORT, LOCAL_PORT_RANGE
+	b.when(levelIP, only(1, 2, 10, 11, 12, 13, 24, 51))
+	// UNICAST_HOPS, MTU_DISCOVER, RECVERR, V6ONLY, RECVHOPLIMIT, RECVTCLASS, TCLASS
+	b.when(levelIPv6, only(16, 23, 25, 26, 51, 66, 67))
+	b.errno(ePerm)
 }
