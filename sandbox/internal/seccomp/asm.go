@@ -10,12 +10,13 @@ type Instruction struct {
 
 // Opcodes of classic BPF that the filter uses (linux/bpf_common.h).
 const (
-	opLoad   = 0x20 // A = word at offset K
-	opEqual  = 0x15 // A == K
-	opAtMost = 0x35 // A >= K
-	opSet    = 0x45 // A & K != 0
-	opAnd    = 0x54 // A &= K
-	opReturn = 0x06
+	opLoad    = 0x20 // A = word at offset K
+	opEqual   = 0x15 // A == K
+	opAtLeast = 0x35 // A >= K
+	opSet     = 0x45 // A & K != 0
+	opJump    = 0x05 // skip K instructions
+	opAnd     = 0x54 // A &= K
+	opReturn  = 0x06
 )
 
 // Actions of a filter (linux/seccomp.h).
@@ -64,15 +65,21 @@ func (a *assembler) errno(e uint32)  { a.ret(actErrno | e) }
 func (a *assembler) allow()          { a.ret(actAllow) }
 func (a *assembler) notify()         { a.ret(actNotify) }
 
-// when runs body if A equals k; body must end in a return.
-func (a *assembler) when(k uint32, body func(*assembler)) {
+// block is the code of body, short enough to be jumped over.
+func block(body func(*assembler)) []Instruction {
 	var b assembler
 	body(&b)
 	if len(b.code) > maxRelative {
 		panic("bug: a filter block is longer than a jump")
 	}
-	a.emit(opEqual, k, 0, uint8(len(b.code)))
-	a.code = append(a.code, b.code...)
+	return b.code
+}
+
+// when runs body if A equals k; body must end in a return.
+func (a *assembler) when(k uint32, body func(*assembler)) {
+	code := block(body)
+	a.emit(opEqual, k, 0, uint8(len(code)))
+	a.code = append(a.code, code...)
 }
 
 // whenAny runs body if A equals one of ks; body must end in a return.
@@ -84,8 +91,7 @@ func (a *assembler) whenAny(ks []uint32, body func(*assembler)) {
 
 // whenSet runs body if A shares a bit with mask; body must end in a return.
 func (a *assembler) whenSet(mask uint32, body func(*assembler)) {
-	var b assembler
-	body(&b)
-	a.emit(opSet, mask, 0, uint8(len(b.code)))
-	a.code = append(a.code, b.code...)
+	code := block(body)
+	a.emit(opSet, mask, 0, uint8(len(code)))
+	a.code = append(a.code, code...)
 }

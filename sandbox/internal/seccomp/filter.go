@@ -46,9 +46,9 @@ func Build(arch Arch, o Options) []Instruction {
 	a.emit(opLoad, offNumber, 0, 0)
 	// Nobody has looked at calls that are newer than the tables. Those of x32,
 	// with bit 30 set, have numbers of their own.
-	a.emit(opAtMost, lastCall+1, 0, 1)
+	a.emit(opAtLeast, lastCall+1, 0, 1)
 	a.errno(eNoSys)
-	f := filter{assembler: a, arch: arch, o: o}
+	f := filter{arch: arch, o: o}
 	f.kernel()
 	f.namespaces()
 	f.terminals()
@@ -61,22 +61,21 @@ func Build(arch Arch, o Options) []Instruction {
 	if o.Metadata {
 		f.notifyAll(metadataCalls())
 	}
-	a.allow()
+	a.search(f.rules)
 	return a.code
 }
 
-// filter adds rules by the names of system calls. A name that an architecture
-// does not have is a call that cannot be made there.
+// filter collects rules by the names of system calls. A name that an
+// architecture does not have is a call that cannot be made there.
 type filter struct {
-	*assembler
-
-	arch Arch
-	o    Options
+	arch  Arch
+	o     Options
+	rules []rule // by number
 }
 
 func (f *filter) on(name string, body func(*assembler)) {
 	if nr, ok := f.arch.Numbers[name]; ok {
-		f.when(nr, body)
+		f.rules = insert(f.rules, rule{nr: nr, code: block(body)})
 	}
 }
 

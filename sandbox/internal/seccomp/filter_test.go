@@ -201,7 +201,11 @@ func TestEveryPathReturns(t *testing.T) {
 				if in.Code == opReturn || in.Code == opLoad || in.Code == opAnd {
 					continue
 				}
-				if pc+1+int(max(in.Jt, in.Jf)) >= len(prog) {
+				skip := int(max(in.Jt, in.Jf))
+				if in.Code == opJump {
+					skip = int(in.K)
+				}
+				if pc+1+skip >= len(prog) {
 					t.Fatalf("%s/%s: jump at %d leaves the program", name, arch.Name, pc)
 				}
 			}

@@ -44,10 +44,12 @@ func interpret(prog []Instruction, data []byte) (uint32, error) {
 			a = binary.LittleEndian.Uint32(data[in.K:])
 		case opEqual:
 			jump(a == in.K)
-		case opAtMost:
+		case opAtLeast:
 			jump(a >= in.K)
 		case opSet:
 			jump(a&in.K != 0)
+		case opJump:
+			pc += int(in.K)
 		case opAnd:
 			a &= in.K
 		case opReturn:

@@ -1,0 +1,50 @@
+package seccomp
+
+import "slices"
+
+// rule is what happens at one system call. Its code starts with the call's
+// number in A and ends in a return on every path.
+type rule struct {
+	nr   uint32
+	code []Instruction
+}
+
+// insert adds a rule to those in order of their numbers. There are about a
+// hundred, for which a sorting algorithm is more code than it saves time.
+func insert(rules []rule, r rule) []rule {
+	at := len(rules)
+	for at > 0 && rules[at-1].nr > r.nr {
+		at--
+	}
+	if at > 0 && rules[at-1].nr == r.nr {
+		panic("bug: two rules for one system call")
+	}
+	return slices.Insert(rules, at, r)
+}
+
+// leaf is how many rules are tried one by one.
+const leaf = 3
+
+// search adds a binary search of rules in order; a number without a rule is
+// allowed. A list would give the same answers and be slower twice: the kernel
+// runs a filter for every call that it cannot decide beforehand, and to find
+// those it runs the filter once for every number when it is loaded
+// (seccomp_cache_prepare in kernel/seccomp.c).
+func (a *assembler) search(rules []rule) {
+	if len(rules) <= leaf {
+		for _, r := range rules {
+			a.emit(opEqual, r.nr, 0, uint8(len(r.code)))
+			a.code = append(a.code, r.code...)
+		}
+		a.allow()
+		return
+	}
+	middle := len(rules) / 2
+	var lower assembler
+	lower.search(rules[:middle])
+	// A conditional jump is too short for the upper half of a filter.
+	a.emit(opAtLeast, rules[middle].nr, 0, 1)
+	a.emit(opJump, uint32(len(lower.code)), 0, 0)
+	a.code = append(a.code, lower.code...)
+	a.search(rules[middle:])
+}
