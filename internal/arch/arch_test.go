@@ -46,11 +46,12 @@ var allowed = map[string][]string{
 	"sandbox/internal/ruleset":    {},
 	"sandbox/internal/seatbelt":   {"egress", "sandbox/policy"},
 	"sandbox/internal/seccomp":    {},
+	"sandbox/internal/signals":    {},
 	"sandbox/internal/spawn":      {},
 	"sandbox/internal/supervisor": {"sandbox/internal/seccomp", "sandbox/policy"},
 	"sandbox/launcher": {
 		"sandbox/internal/mount", "sandbox/internal/nofile", "sandbox/internal/ruleset", "sandbox/internal/seatbelt", "sandbox/internal/seccomp",
-		"sandbox/internal/spawn", "sandbox/internal/supervisor", "sandbox/policy",
+		"sandbox/internal/signals", "sandbox/internal/spawn", "sandbox/internal/supervisor", "sandbox/policy",
 	},
 	"proxy":                  {"egress", "proxy/internal/chunked", "proxy/internal/head", "proxy/internal/hello", "proxy/internal/relay", "proxy/internal/resolve"},
 	"proxy/internal/chunked": {},

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/steerable-go/sidecar/sandbox/internal/nofile"
+	"github.com/steerable-go/sidecar/sandbox/internal/signals"
 	"github.com/steerable-go/sidecar/sandbox/internal/spawn"
 	"github.com/steerable-go/sidecar/sandbox/policy"
 )
@@ -85,7 +86,7 @@ func (l *launch) bwrapImage(m machine, private []string) (image *spawn.Program, 
 		c.script = fdText
 	}
 	for _, sig := range groupSignals() {
-		if !ignored(sig) {
+		if !signals.Ignored(sig) {
 			c.defaults = append(c.defaults, sig)
 		}
 	}

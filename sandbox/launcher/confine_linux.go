@@ -210,24 +210,14 @@ func (c *confinement) signals(p *spawn.Program) {
 
 // sigaction is the kernel's struct sigaction on amd64 and arm64.
 type sigaction struct {
-	handler  uintptr // 0 is SIG_DFL, 1 is SIG_IGN
-	flags    uint64
-	restorer uintptr
-	mask     uint64
+	handler uintptr // 0 is SIG_DFL, 1 is SIG_IGN
+	_       [3]uint64 // flags, restorer and mask
 }
 
 const (
 	sigsetBytes = 8
 	ignore      = 1 // SIG_IGN
 )
-
-// ignored reports whether this process was started with sig ignored. The Go
-// runtime leaves SIGHUP and SIGINT alone in that case, so that nohup works.
-func ignored(sig syscall.Signal) bool {
-	var old sigaction
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&old)), sigsetBytes, 0, 0)
-	return errno == 0 && old.handler == ignore
-}
 
 // childStart adds the first steps of every child: let go of the launcher's end
 // of the control socket, and die with the parent, checking that it has not

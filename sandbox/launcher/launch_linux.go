@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -28,12 +29,11 @@ type machine struct {
 
 // run confines and runs the command with the first rung that works. A rung is
 // given up only while nothing of the command has run.
-func (l *launch) run() (int, error) {
+func (l *launch) run() (code int, err error) {
 	// The parent-death signal of children follows the thread that made them
 	// (golang/go#27505). While packages initialise this is the main thread,
 	// which lives as long as the process.
 	runtime.LockOSThread()
-	l.signals = catchSignals()
 	arch, ok := seccomp.ArchOf(runtime.GOARCH)
 	if !ok {
 		return 0, &wrapperError{what: "no system call table for " + runtime.GOARCH}
@@ -43,6 +43,9 @@ func (l *launch) run() (int, error) {
 		if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 			return 0, &wrapperError{what: "close descriptors", err: err}
 		}
+	}
+	if l.caught, err = catchSignals(); err != nil {
+		return 0, err
 	}
 	if err := l.inspectStreams(m.abi); err != nil {
 		return 0, err
@@ -117,7 +120,10 @@ func (l *launch) attempt(m machine, r rung) (int, error) {
 		return 0, err
 	}
 	defer removeNewcomers(newcomers)
-	return s.serve(l.signals)
+	if l.capable {
+		s.disarm(sync.OnceValue(dropCapabilities))
+	}
+	return s.serve(l.caught)
 }
 
 // whileItStarts does what has to be done before the command runs and can be
@@ -132,7 +138,9 @@ func (l *launch) whileItStarts() (newcomers []string, err error) {
 
 // protect takes from the launcher what the command could use it for. Nobody
 // traces it or reads its memory and environment, which still hold what the
-// command must not see, and it has no capability any more.
+// command must not see, and this thread, which waits and tidies up, has no
+// capability any more. The others lose theirs before they do anything for the
+// command, see [dropCapabilities].
 func (l *launch) protect() error {
 	if l.protected {
 		return nil
@@ -140,9 +148,11 @@ func (l *launch) protect() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return &wrapperError{what: "protect the launcher", err: err}
 	}
-	if err := dropCapabilities(); err != nil {
+	had, err := dropOwnCapabilities()
+	if err != nil {
 		return &wrapperError{what: "drop capabilities", err: err}
 	}
+	l.capable = had
 	l.protected = true
 	return nil
 }

@@ -18,6 +18,7 @@ type relay struct {
 	socket    string // unix socket to connect to, or
 	port      uint16 // TCP port on the host's loopback address
 	accept    func(peer unix.Sockaddr) bool
+	before    func() error // must succeed before a connection is served, nil is none
 }
 
 // start begins to accept. It ends with the process.
@@ -35,7 +36,7 @@ func (r *relay) run(fd int) {
 			continue
 		case err != nil:
 			return
-		case r.accept != nil && !r.accept(peer):
+		case r.accept != nil && !r.accept(peer) || r.before != nil && r.before() != nil:
 			_ = unix.Close(conn)
 			continue
 		}

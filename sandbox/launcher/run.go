@@ -59,10 +59,11 @@ type launch struct {
 	env     []string // of the command, before a rung adjusts it
 	cwd     string
 	script  int // descriptor of the script, -1 if there is none
-	signals <-chan os.Signal
+	caught  int // descriptor of the signals that arrive
 
 	streams   streams
 	protected bool // see protect
+	capable   bool // threads other than the main one may have capabilities
 }
 
 // streams is what the standard streams mean for the confinement. They are the

@@ -42,6 +42,9 @@ type Supervisor struct {
 	// Foreign are the ids of mounts that a caller in a mount namespace of its
 	// own holds descriptors on, though they are not in it.
 	Foreign []uint64
+	// Before is called ahead of every answer, by several goroutines at once.
+	// An error refuses the call. nil is nothing.
+	Before func() error
 
 	mu     sync.Mutex // guards following
 	relays map[uint16]bool
@@ -101,7 +104,7 @@ func (s *Supervisor) Run(fd int) error {
 // handle dispatches one call by name. Calls that were not asked for, or that
 // came through another architecture's entry, are refused.
 func (s *Supervisor) handle(t target) (int64, error) {
-	if t.arch != s.Arch.Audit || t.nr < 0 {
+	if t.arch != s.Arch.Audit || t.nr < 0 || s.Before != nil && s.Before() != nil {
 		return 0, unix.EPERM
 	}
 	call := s.Arch.CallName(uint32(t.nr))
