@@ -29,6 +29,9 @@ const exitWrapper = 125
 // the linker to stay below a kilobyte.
 const stackSize = 16 << 10
 
+// stackRoom leaves what the child's first call puts above its frame.
+const stackRoom = stackSize - 64
+
 // childArgs is what a child starts from. It is reached through its program
 // only, which whoever started it keeps.
 type childArgs struct {
@@ -38,6 +41,14 @@ type childArgs struct {
 	report int
 	base   int     // number of the first step in failure messages
 	stack  uintptr // top of the child's stack
+	clone  cloneArgs
+}
+
+// cloneArgs is the kernel's struct clone_args in its first version.
+type cloneArgs struct {
+	flags, pidfd, childTID, parentTID uint64
+	exitSignal                        uint64
+	stack, stackSize, tls             uint64
 }
 
 // newChild prepares a child that runs p.
@@ -46,8 +57,7 @@ func newChild(p *Program, report, base int) (*childArgs, error) {
 	if err != nil {
 		return nil, err
 	}
-	const spare = 64 // what the child's first call puts above its frame
-	top := uintptr(unsafe.Pointer(&stack[0])) + stackSize - spare
+	top := uintptr(unsafe.Pointer(&stack[0])) + stackRoom
 	main := childMain
 	// A function value points to its code. The assembly calls through it: to
 	// the linker, which adds up stacks, a direct call would be a recursion.
@@ -78,6 +88,10 @@ func Start(p *Program, flags uintptr, report int) (pid int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	c.clone = cloneArgs{
+		flags: uint64(flags) | syscall.CLONE_VM | unix.CLONE_CLEAR_SIGHAND, exitSignal: uint64(syscall.SIGCHLD),
+		stack: uint64(c.stack) - stackRoom, stackSize: stackRoom,
+	}
 	child := start(c, flags)
 	runtime.KeepAlive(p)
 	if child < 0 {
@@ -98,7 +112,10 @@ func start(c *childArgs, flags uintptr) int64 {
 	if errno != 0 {
 		return -int64(errno)
 	}
-	pid := cloneOnStack(flags|syscall.CLONE_VM|uintptr(syscall.SIGCHLD), c.stack, c)
+	pid := cloneOnStack(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&c.clone)), unsafe.Sizeof(c.clone), c)
+	if pid < 0 { // before Linux 5.5, or not allowed; with fewer flags the child does the rest
+		pid = cloneOnStack(syscall.SYS_CLONE, flags|syscall.CLONE_VM|uintptr(syscall.SIGCHLD), c.stack, c)
+	}
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK,
 		uintptr(unsafe.Pointer(&old)), 0, sigsetBytes, 0, 0)
 	return pid
@@ -171,7 +188,7 @@ func perform(s *step) (uintptr, syscall.Errno) {
 		}
 		return r, errno
 	case kindFork:
-		pid := cloneOnStack(syscall.CLONE_VM|uintptr(syscall.SIGCHLD), s.fork.stack, s.fork)
+		pid := cloneOnStack(syscall.SYS_CLONE, syscall.CLONE_VM|uintptr(syscall.SIGCHLD), s.fork.stack, s.fork)
 		if pid < 0 {
 			return 0, syscall.Errno(-pid)
 		}
@@ -186,7 +203,9 @@ func perform(s *step) (uintptr, syscall.Errno) {
 		return 0, 0
 	case kindEach:
 		for i := uintptr(0); i <= arg(&s.args[1]); i++ {
-			_, _, _ = syscall.RawSyscall6(s.nr, arg(&s.args[0]), i, 0, 0, 0, 0)
+			if _, _, errno := syscall.RawSyscall6(s.nr, arg(&s.args[0]), i, 0, 0, 0, 0); errno != 0 {
+				break
+			}
 		}
 		return 0, 0
 	case kindCall:
@@ -267,13 +286,18 @@ type action struct {
 // lastSignal is the highest signal number of Linux.
 const lastSignal = 64
 
-// defaults gives every signal with a handler its default action. The handlers
-// are the Go runtime's: in this process they would work on the launcher's
-// memory as if they were the launcher.
+// defaults gives every signal with a handler its default action, if clone has
+// not done it (CLONE_CLEAR_SIGHAND). The handlers are the Go runtime's: in this
+// process they would work on the launcher's memory as if they were the
+// launcher. The runtime always has one for its own SIGURG.
 //
 //go:norace
 //go:nosplit
 func defaults(scratch *action) {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGURG), 0, uintptr(unsafe.Pointer(scratch)), sigsetBytes, 0, 0)
+	if errno == 0 && scratch.handler == 0 {
+		return
+	}
 	for sig := uintptr(1); sig <= lastSignal; sig++ {
 		_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(scratch)), sigsetBytes, 0, 0)
 		if errno != 0 || scratch.handler <= 1 {

@@ -1,18 +1,18 @@
 #include "textflag.h"
 
-// func cloneOnStack(flags, stack uintptr, c *childArgs) int64
-TEXT ·cloneOnStack(SB), NOSPLIT, $0-32
-	MOVQ flags+0(FP), DI
-	MOVQ stack+8(FP), SI
-	MOVQ c+16(FP), R12 // the kernel keeps it for the child
+// func cloneOnStack(nr, first, second uintptr, c *childArgs) int64
+TEXT ·cloneOnStack(SB), NOSPLIT, $0-40
+	MOVQ nr+0(FP), AX
+	MOVQ first+8(FP), DI
+	MOVQ second+16(FP), SI
+	MOVQ c+24(FP), R12 // the kernel keeps it for the child
 	MOVQ $0, DX
 	MOVQ $0, R10
 	MOVQ $0, R8
-	MOVQ $56, AX // SYS_CLONE
 	SYSCALL
 	TESTQ AX, AX
 	JZ   child
-	MOVQ AX, ret+24(FP)
+	MOVQ AX, ret+32(FP)
 	RET
 
 child:

@@ -1,17 +1,17 @@
 #include "textflag.h"
 
-// func cloneOnStack(flags, stack uintptr, c *childArgs) int64
-TEXT ·cloneOnStack(SB), NOSPLIT|NOFRAME, $0-32
-	MOVD flags+0(FP), R0
-	MOVD stack+8(FP), R1
-	MOVD c+16(FP), R10 // the kernel keeps it for the child
+// func cloneOnStack(nr, first, second uintptr, c *childArgs) int64
+TEXT ·cloneOnStack(SB), NOSPLIT|NOFRAME, $0-40
+	MOVD nr+0(FP), R8
+	MOVD first+8(FP), R0
+	MOVD second+16(FP), R1
+	MOVD c+24(FP), R10 // the kernel keeps it for the child
 	MOVD $0, R2
 	MOVD $0, R3
 	MOVD $0, R4
-	MOVD $220, R8 // SYS_CLONE
 	SVC
 	CBZ  R0, child
-	MOVD R0, ret+24(FP)
+	MOVD R0, ret+32(FP)
 	RET
 
 child:

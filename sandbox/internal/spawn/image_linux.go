@@ -44,7 +44,7 @@ type instruction struct {
 const (
 	opCall    = iota
 	opStore   // store 32 bits of the first argument
-	opEach    // call for every value of the second argument, ignoring errors
+	opEach    // call for every value of the second argument, up to an error
 	opProceed // call again if interrupted; 0 is EPIPE
 )
 
@@ -114,7 +114,7 @@ func (p *Program) instructions(args *imageArgs) error {
 		case kindProceed:
 			in.op = opProceed
 		case kindDefaults: // a program that was just executed has no handlers
-			*in = instruction{op: opEach, nr: syscall.SYS_GETPID}
+			*in = instruction{op: opCall, nr: syscall.SYS_GETPID, index: uintptr(i)}
 		case kindEqual, kindFork, kindGuard:
 			return errors.New("an image cannot " + s.name)
 		}

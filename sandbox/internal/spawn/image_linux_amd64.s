@@ -108,6 +108,8 @@ each:
 again:
 	MOVQ instruction_nr(BX), AX
 	SYSCALL
+	CMPQ AX, $-4095
+	JCC  advance
 	INCQ SI
 	CMPQ SI, R13
 	JLS  again

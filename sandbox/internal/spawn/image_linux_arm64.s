@@ -104,6 +104,8 @@ each:
 again:
 	MOVD R22, R0
 	SVC
+	CMN  $4095, R0
+	BHS  advance
 	ADD  $1, R1
 	CMP  R23, R1
 	BLS  again

@@ -123,7 +123,7 @@ func TestImagePassesSixArguments(t *testing.T) {
 
 func TestImageRepeats(t *testing.T) {
 	p := image(t)
-	// Signals end at 64: what follows fails and does not matter.
+	// Signals end at 64: the next one fails, which is the end and no failure.
 	p.Each("die with the parent", syscall.SYS_PRCTL, Val(unix.PR_SET_PDEATHSIG), 70)
 	last := Place(p, int32(0))
 	p.Call("read back", syscall.SYS_PRCTL, []Arg{Val(unix.PR_GET_PDEATHSIG), Pointer(p, last)})

@@ -36,7 +36,7 @@ const (
 	kindGuard                // reap until the forked child ends, then kill the rest and exit
 	kindProceed              // read one byte; end of file means the parent is gone
 	kindDefaults             // give signals with a handler their default action
-	kindEach                 // a call for every value of its second argument, errors ignored
+	kindEach                 // a call for every value of its second argument, up to an error
 )
 
 // step is one entry of the table.
@@ -85,8 +85,8 @@ func (p *Program) Call(name string, nr uintptr, args []Arg, opts ...Option) {
 	p.steps = append(p.steps, st)
 }
 
-// Each appends a system call that is made once for every value from 0 to last
-// as its second argument. Errors are ignored.
+// Each appends a system call that is made for every value from 0 to last as its
+// second argument, or up to the first error, which is ignored.
 func (p *Program) Each(name string, nr uintptr, first Arg, last int) {
 	p.steps = append(p.steps, step{kind: kindEach, name: name, nr: nr, args: [6]Arg{first, Val(last)}})
 }
