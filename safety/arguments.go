@@ -20,6 +20,7 @@ type option struct {
 type arguments struct {
 	name     string
 	subs     []string
+	first    [2]string // room for most subs
 	opts     []option
 	operands []word
 	// rest is the inner command of a wrapper.
@@ -123,8 +124,11 @@ func (p *argumentParser) next(i int) int {
 	case p.isOption(text) && !p.isRest():
 		return p.option(i)
 	case len(p.out.subs) < p.prog.Subs:
+		if p.out.subs == nil {
+			p.out.subs = p.out.first[:0]
+		}
 		p.out.subs = append(p.out.subs, text)
-		if sub := p.e.program(p.out.command()); sub != nil {
+		if sub := p.e.subprogram(p.out); sub != nil {
 			p.prog = sub
 		}
 		return i + 1

@@ -81,17 +81,31 @@ type program struct {
 	Unless  []string `json:"unless"`
 
 	values map[string]bool
-	parent *program
+	// letters holds, by character, the options of one letter that take a value,
+	// those of the parents included.
+	letters [2]uint64
+	parent  *program
 }
 
 // takesValue reports whether the option is followed by a value.
 func (p *program) takesValue(name string) bool {
+	if c, ok := optionLetter(name); ok {
+		return p.letters[c/64]>>(c%64)&1 != 0
+	}
 	for ; p != nil; p = p.parent {
 		if p.values[name] {
 			return true
 		}
 	}
 	return false
+}
+
+// optionLetter is the letter of an option such as -x.
+func optionLetter(name string) (c byte, ok bool) {
+	if len(name) != 2 || name[0] != '-' || name[1] >= 128 {
+		return 0, false
+	}
+	return name[1], true
 }
 
 // newEngine reads the embedded tables. They are part of the program, so an
@@ -152,6 +166,15 @@ func (e *engine) loadPrograms() error {
 			p.parent = e.programs[name[:i]]
 		}
 	}
+	for _, p := range e.programs {
+		for q := p; q != nil; q = q.parent {
+			for name := range q.values {
+				if c, ok := optionLetter(name); ok {
+					p.letters[c/64] |= 1 << (c % 64)
+				}
+			}
+		}
+	}
 	return nil
 }
 
@@ -194,6 +217,15 @@ func setOf(list []string) map[string]bool {
 // program returns the description of a program, by its canonical name and
 // subcommands; nil if there is none.
 func (e *engine) program(name string) *program { return e.programs[name] }
+
+// subprogram is program for the name and subcommands in g.
+func (e *engine) subprogram(g *arguments) *program {
+	key := append(make([]byte, 0, 64), g.name...)
+	for _, s := range g.subs {
+		key = append(append(key, ' '), s...)
+	}
+	return e.programs[string(key)]
+}
 
 // canonicalName reduces the first word of a command to the name that rules
 // use: no directory, no version suffix, one name per family.

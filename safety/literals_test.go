@@ -206,7 +206,8 @@ func TestViewIndexEqualsWholeExpressions(t *testing.T) {
 	}
 	for line := range lines {
 		g := &grading{c: c}
-		grader{g: g, index: index, size: len(line)}.view(view{line: line, dialect: PlatformAll})
+		sink := &grader{g: g, index: index, size: len(line)}
+		sink.view(view{line: line, dialect: PlatformAll})
 		for i, re := range whole {
 			if got, want := g.matched.has(i), re.MatchString(line); got != want {
 				t.Errorf("rule %s on %q: %v, want %v", c.rules[i].ID, line, got, want)

@@ -7,33 +7,32 @@ import (
 )
 
 // plainClass sorts the bytes of a line that plainCommand accepts.
-type plainClass uint8
+type plainClass byte
 
 const (
-	plainOther plainClass = iota // needs the parser
-	plainText                    // stands for itself
-	plainBlank
-	plainQuote
-	plainGlob
+	plainOther plainClass = 'o' // needs the parser
+	plainText  plainClass = 't' // stands for itself
+	plainBlank plainClass = 'b'
+	plainQuote plainClass = 'q'
+	plainGlob  plainClass = 'g'
 )
+
+// plainClasses lists the classes of all bytes.
+const plainClasses = "" +
+	"oooooooooboooooo" + // NUL to SI
+	"oooooooooooooooo" + // DLE to US
+	"boqootoqoogttttt" + // blank to /
+	"tttttttttttootog" + // 0 to ?
+	"tttttttttttttttt" + // @ to O
+	"tttttttttttgottt" + // P to _
+	"ottttttttttttttt" + // ` to o
+	"tttttttttttoooto" + // p to DEL
+	"tttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttt" + // beyond ASCII
+	"tttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttt"
 
 // classOfPlain is the class of one byte.
 func classOfPlain(c byte) plainClass {
-	switch {
-	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c >= 0x80:
-		return plainText
-	}
-	switch c {
-	case '-', '_', '.', '/', ',', ':', '=', '@', '%', '+', '~', '^', ']':
-		return plainText
-	case ' ', '\t':
-		return plainBlank
-	case '\'', '"':
-		return plainQuote
-	case '*', '?', '[':
-		return plainGlob
-	}
-	return plainOther
+	return plainClass(plainClasses[c])
 }
 
 // plainCommand splits a line that holds nothing but words, some of them quoted.

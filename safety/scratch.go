@@ -88,6 +88,9 @@ type scratch struct {
 	outputs  slab[output]
 	tree     treeSlabs
 	text     textSlab
+
+	winCommands  slab[winCommand]
+	winPipelines slab[winPipeline]
 }
 
 // reset takes everything back; each slab keeps up to so many elements.
@@ -98,6 +101,8 @@ func (m *scratch) reset(kept int) {
 	m.calls.reset(kept)
 	m.winCalls.reset(kept)
 	m.outputs.reset(kept)
+	m.winCommands.reset(kept)
+	m.winPipelines.reset(kept)
 	m.tree.reset(kept)
 }
 

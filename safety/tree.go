@@ -187,7 +187,17 @@ func (r *treeReader) command() *syntax.Stmt {
 
 // endsCommand reports whether a command ends here.
 func (r *treeReader) endsCommand() bool {
-	return r.pos == len(r.src) || strings.IndexByte(";&|\n", r.src[r.pos]) >= 0
+	return r.pos == len(r.src) || endsTreeCommand(r.src[r.pos])
+}
+
+// endsTreeCommand reports whether c ends a command.
+func endsTreeCommand(c byte) bool {
+	return c == ';' || c == '&' || c == '|' || c == '\n'
+}
+
+// endsTreeWord reports whether c, outside quotes, ends a word.
+func endsTreeWord(c byte) bool {
+	return c == ' ' || c == '\t' || c == '<' || c == '>' || endsTreeCommand(c)
 }
 
 // isProgramWord reports whether the first word of a command, as written, is the
@@ -254,7 +264,7 @@ func (r *treeReader) redirectOp() (op syntax.RedirOperator, n int) {
 func (r *treeReader) word() *syntax.Word {
 	var first [4]syntax.WordPart
 	parts := first[:0]
-	for r.pos < len(r.src) && strings.IndexByte(" \t\n;&|<>", r.src[r.pos]) < 0 {
+	for r.pos < len(r.src) && !endsTreeWord(r.src[r.pos]) {
 		part := r.part()
 		if part == nil {
 			return nil
@@ -284,7 +294,7 @@ func (r *treeReader) part() syntax.WordPart {
 		}
 		r.pos++
 	}
-	if r.pos == start || r.pos < len(r.src) && strings.IndexByte(" \t\n;&|<>'\"", r.src[r.pos]) < 0 {
+	if r.pos == start || r.pos < len(r.src) && !endsTreeWord(r.src[r.pos]) && classOfPlain(r.src[r.pos]) != plainQuote {
 		return nil
 	}
 	if raw := r.src[start:r.pos]; raw == "{" || raw == "}" || raw[len(raw)-1] == '}' && (r.peek(0) == '<' || r.peek(0) == '>') {

@@ -249,35 +249,47 @@ type grader struct {
 	// offset is where the analysed line starts in the original command, size
 	// how long it is.
 	offset, size int
+	// word is the last first word that was looked up, and branches what it has:
+	// whether a line is wanted is asked right before it comes.
+	word     string
+	branches []*branch
+}
+
+// lookup returns the branches of lines that start with word.
+func (r *grader) lookup(word string) []*branch {
+	if word != r.word || r.branches == nil {
+		r.word, r.branches = word, r.index.byWord[word]
+	}
+	return r.branches
 }
 
 // wants reports whether any rule looks at lines that start with word.
-func (r grader) wants(word string) bool {
-	return len(r.index.byWord[word]) > 0
+func (r *grader) wants(word string) bool {
+	return len(r.lookup(word)) > 0
 }
 
-func (r grader) lazy() bool { return true }
+func (r *grader) lazy() bool { return true }
 
 // names calls yield for every first word the rules know.
-func (r grader) names(yield func(string)) {
+func (r *grader) names(yield func(string)) {
 	for w := range r.index.byWord {
 		yield(w)
 	}
 }
 
 // command ignores argument vectors: rules see canonical lines.
-func (r grader) command([]word, Platform) {}
+func (r *grader) command([]word, Platform) {}
 
 // view matches one canonical line. A rule that matched already is tried again
 // only for an explanation.
-func (r grader) view(v view) {
+func (r *grader) view(v view) {
 	v = r.place(v)
 	first, _, _ := strings.Cut(v.line, " ")
-	r.try(r.index.byWord[first], v)
+	r.try(r.lookup(first), v)
 }
 
 // try matches the branches of a list.
-func (r grader) try(list []*branch, v view) {
+func (r *grader) try(list []*branch, v view) {
 	for _, b := range list {
 		if r.g.explain == nil && r.g.matched.has(b.rule) {
 			continue
@@ -292,9 +304,9 @@ func (r grader) try(list []*branch, v view) {
 }
 
 // complex and unparsed pass on what the analysis could not read.
-func (r grader) complex(v view) { r.g.complex(r.place(v)) }
+func (r *grader) complex(v view) { r.g.complex(r.place(v)) }
 
-func (r grader) unparsed(v view) {
+func (r *grader) unparsed(v view) {
 	v = r.place(v)
 	r.g.notParsed(v)
 	r.g.searchFallback(v)
@@ -302,7 +314,7 @@ func (r grader) unparsed(v view) {
 
 // place turns the offsets of a view into those of the original command. What was
 // supplied to make a line parse lies past its end.
-func (r grader) place(v view) view {
+func (r *grader) place(v view) view {
 	v.start, v.end = min(v.start, r.size)+r.offset, min(v.end, r.size)+r.offset
 	return v
 }

@@ -58,15 +58,17 @@ func newWinTables() *winTables {
 // winName reduces the first word of a command to the name that rules use.
 func (t *winTables) winName(text string) string {
 	name := strings.ToLower(strings.TrimLeft(text, "@"))
-	if i := strings.LastIndexAny(name, `\/`); i > 0 && name[i-1] != ' ' {
+	if i := max(strings.LastIndexByte(name, '\\'), strings.LastIndexByte(name, '/')); i > 0 && name[i-1] != ' ' {
 		if at := strings.IndexByte(name, '/'); at > 0 && isCmdBuiltin(name[:at]) {
 			name = name[:at] // del/f/s/q
 		} else {
 			name = name[i+1:]
 		}
 	}
-	for _, ext := range []string{".exe", ".com", ".cmd", ".bat", ".ps1"} {
-		name = strings.TrimSuffix(name, ext)
+	if strings.IndexByte(name, '.') >= 0 {
+		for _, ext := range []string{".exe", ".com", ".cmd", ".bat", ".ps1"} {
+			name = strings.TrimSuffix(name, ext)
+		}
 	}
 	if alias, ok := t.aliases[name]; ok {
 		return alias

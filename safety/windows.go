@@ -337,7 +337,8 @@ func (c *winCall) portable() bool {
 
 // portableWords are the words with the program reduced to its name.
 func (c *winCall) portableWords() []word {
-	words := slices.Clone(c.words)
+	words := c.a.mem.words.take(len(c.words))
+	copy(words, c.words)
 	words[0].text = c.name
 	return words
 }

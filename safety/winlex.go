@@ -43,34 +43,40 @@ func (l *winLexer) block(closing byte) []winPipeline {
 	for {
 		cmd := l.command()
 		if len(cmd.words) > 0 {
+			if pipe == nil {
+				pipe = l.mem.winCommands.take(2)[:0]
+			}
 			pipe = append(pipe, cmd)
 		}
 		if l.pos >= len(l.src) {
-			return appendPipeline(out, pipe)
+			return l.appendPipeline(out, pipe)
 		}
 		c := l.src[l.pos]
 		l.pos++
 		switch {
 		case c == closing || c == ')' || c == '}':
 			if closing != 0 {
-				return appendPipeline(out, pipe)
+				return l.appendPipeline(out, pipe)
 			}
 		case c == '|' && l.pos < len(l.src) && l.src[l.pos] == '|':
 			l.pos++
 		case c == '|':
 			continue
 		}
-		out = appendPipeline(out, pipe)
+		out = l.appendPipeline(out, pipe)
 		pipe = nil
 	}
 }
 
 // appendPipeline adds a pipeline that is not empty.
-func appendPipeline(list []winPipeline, p winPipeline) []winPipeline {
-	if len(p) > 0 {
-		list = append(list, p)
+func (l *winLexer) appendPipeline(list []winPipeline, p winPipeline) []winPipeline {
+	if len(p) == 0 {
+		return list
 	}
-	return list
+	if list == nil {
+		list = l.mem.winPipelines.take(2)[:0]
+	}
+	return append(list, p)
 }
 
 // command reads the words of one command and stops at the operator after it.
@@ -86,7 +92,7 @@ func (l *winLexer) command() winCommand {
 		case isWinBlank(c) || c == '&' && l.isStray(cmd):
 			called = called || c == '&'
 			l.pos++
-		case strings.IndexByte("|&;\n)}", c) >= 0:
+		case endsWinCommand(c):
 			cmd.finish(l)
 			return cmd
 		case c == '#' && l.startsComment():
@@ -99,6 +105,20 @@ func (l *winLexer) command() winCommand {
 	}
 	cmd.finish(l)
 	return cmd
+}
+
+// endsWinCommand reports whether c, outside quotes, ends a command.
+func endsWinCommand(c byte) bool {
+	switch c {
+	case '|', '&', ';', '\n', ')', '}':
+		return true
+	}
+	return false
+}
+
+// endsWinWord reports whether c, outside quotes, ends a word.
+func endsWinWord(c byte) bool {
+	return isWinBlank(c) || c == '(' || c == '{' || endsWinCommand(c)
 }
 
 // isWinBlank reports whether c separates words and nothing else.
@@ -230,35 +250,63 @@ func (l *winLexer) word(cmd *winCommand) {
 		cmd.words = append(cmd.words, w)
 		return
 	}
-	var b strings.Builder
-	for l.pos < len(l.src) {
-		c := l.src[l.pos]
-		if strings.IndexByte(" \t\r\n|&;(){}", c) >= 0 || c == '>' && l.endsAtRedirect(b.String()) {
-			break
-		}
-		switch c {
-		case '"', '\'':
-			l.quoted(&b, &w, c)
-		case '^', '`':
-			l.escape(&b)
-		case '%', '$':
-			l.variable(&b, &w)
-		default:
-			b.WriteByte(c)
-			l.pos++
-		}
+	if text, ok := l.wholeQuoted(); ok {
+		w.text = text
+	} else {
+		w.text = l.assembled(&w)
 	}
-	w.text, w.end = b.String(), offset32(l.pos)
+	w.end = offset32(l.pos)
 	if w.text == "$" || w.text == "@" { // of $( … ) and @( … )
 		return
 	}
 	cmd.words = append(cmd.words, w)
 }
 
+// wholeQuoted reads a word that is one quoted string without variables.
+func (l *winLexer) wholeQuoted() (text string, ok bool) {
+	quote := l.src[l.pos]
+	if !isWinQuote(quote) {
+		return "", false
+	}
+	n := strings.IndexByte(l.src[l.pos+1:], quote)
+	if n < 0 {
+		return "", false
+	}
+	text, end := l.src[l.pos+1:l.pos+1+n], l.pos+n+2
+	if end < len(l.src) && !endsWinWord(l.src[end]) || quote == '"' && strings.ContainsAny(text, "%$") {
+		return "", false
+	}
+	l.pos = end
+	return text, true
+}
+
+// assembled reads a word piece by piece.
+func (l *winLexer) assembled(w *word) string {
+	var b strings.Builder
+	for l.pos < len(l.src) {
+		c := l.src[l.pos]
+		if endsWinWord(c) || c == '>' && l.endsAtRedirect(b.String()) {
+			break
+		}
+		switch c {
+		case '"', '\'':
+			l.quoted(&b, w, c)
+		case '^', '`':
+			l.escape(&b)
+		case '%', '$':
+			l.variable(&b, w)
+		default:
+			b.WriteByte(c)
+			l.pos++
+		}
+	}
+	return b.String()
+}
+
 // countWords guesses how many words are left in the command.
 func (l *winLexer) countWords() int {
 	n := 1
-	for i := l.pos; i < len(l.src) && strings.IndexByte("|&;\n)}", l.src[i]) < 0; i++ {
+	for i := l.pos; i < len(l.src) && !endsWinCommand(l.src[i]); i++ {
 		if isWinBlank(l.src[i]) {
 			n++
 		}
@@ -270,8 +318,9 @@ func (l *winLexer) countWords() int {
 // the word here is not of that kind.
 func (l *winLexer) plainEnd() int {
 	i := l.pos
-	for i < len(l.src) && strings.IndexByte(" \t\r\n|&;(){}", l.src[i]) < 0 {
-		if strings.IndexByte("\"'^`%$>@", l.src[i]) >= 0 {
+	for i < len(l.src) && !endsWinWord(l.src[i]) {
+		switch l.src[i] {
+		case '"', '\'', '^', '`', '%', '$', '>', '@':
 			return l.pos
 		}
 		i++

@@ -64,6 +64,12 @@ func isAbsoluteWindows(p string) bool {
 
 // cleanWindows removes repeated separators and resolves dots.
 func cleanWindows(p string) string {
+	if strings.IndexByte(p, '\\') < 0 { // one component
+		if isWindowsRoot([]string{p}) {
+			return p + `\`
+		}
+		return p
+	}
 	var out []string
 	parts := strings.Split(p, `\`)
 	for i, part := range parts {
