@@ -48,7 +48,7 @@ func (l *launch) startNative(m machine) (*session, error) {
 	init.Fork(command, &pid)
 	init.Call("close descriptors", unix.SYS_CLOSE_RANGE, []spawn.Arg{spawn.Val(0), spawn.Val(uint32(1<<32 - 1)), spawn.Val(0)})
 	// In a pid namespace of its own, the init has no parent: getppid is 0.
-	init.Guard(&pid, &nobody, true)
+	init.Guard(&pid, &nobody, l.cloneFlags()&unix.CLONE_NEWPID != 0)
 
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, err
@@ -71,7 +71,10 @@ func (l *launch) startNative(m machine) (*session, error) {
 }
 
 func (l *launch) cloneFlags() uintptr {
-	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWPID)
+	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP)
+	if !weakened(policy.DimSignals) {
+		flags |= unix.CLONE_NEWPID
+	}
 	if l.policy.Pinnable() && !weakened(policy.DimEgress) {
 		flags |= unix.CLONE_NEWNET
 	}
