@@ -35,7 +35,8 @@ type Options struct {
 	// the workspace; see [Posture].
 	WorkspaceAuto bool
 	// TrustedTools are names of tools of the host that WorkspaceAuto lets run
-	// without a question. Empty: none.
+	// without a question. Empty: none. A tool that runs commands is never one of
+	// them, whatever its name is.
 	TrustedTools []string
 
 	// Now is the clock; nil means the wall clock.
@@ -224,7 +225,7 @@ func (g *Gate) allowed(f facts) (Verdict, bool) {
 	if !g.opts.WorkspaceAuto || g.opts.Mode != GateHost {
 		return Verdict{}, false
 	}
-	if slices.Contains(g.opts.TrustedTools, req.Tool) {
+	if !req.Shell && slices.Contains(g.opts.TrustedTools, req.Tool) {
 		allow.Kind, allow.Reason, allow.Message = AllowOnce, ReasonTrusted, "trusted host control tool"
 		return allow, true
 	}

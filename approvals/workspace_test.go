@@ -299,6 +299,10 @@ func TestTrustedToolsAreConfiguration(t *testing.T) {
 	if v := f.gate().Check(req); v.Outcome != approvals.OutcomeAllow || v.Message != "trusted host control tool" {
 		t.Errorf("configured: %+v, want it allowed", v)
 	}
+	shell := approvals.Request{Tool: "get_goal", Shell: true, Arguments: []byte(`{"command":"ls"}`)}
+	if v := f.gate().Check(shell); v.Outcome != approvals.OutcomeAsk {
+		t.Errorf("a tool that runs commands: %v, want ask", v.Outcome)
+	}
 	f.opts.WorkspaceAuto = false
 	if v := f.gate().Check(req); v.Outcome != approvals.OutcomeAsk {
 		t.Errorf("without workspaceAuto: %v, want ask", v.Outcome)

@@ -219,7 +219,7 @@ func TestSafetyGate(t *testing.T) {
 		{"critical", "bash", `{"command":"sudo ls"}`, GateEnforce, false, false, `"safety":{"severity":"critical","matchedRules":["sudo"],"gate":"enforce"}`, 1},
 		{"critical, asked", "bash", `{"command":"sudo ls"}`, GateEnforce, true, true, `"severity":"critical"`, 1},
 		{"critical, observed", "bash", `{"command":"sudo ls"}`, GateObserve, false, true, `"gate":"observe"`, 1},
-		{"off", "bash", `{"command":"sudo ls"}`, GateOff, false, true, `"gate":"off"`, 0},
+		{"off", "bash", `{"command":"sudo ls"}`, GateOff, false, true, `"safety":{"matchedRules":[],"gate":"off"}`, 0},
 		{"unknown mode enforces", "bash", `{"command":"sudo ls"}`, GateMode(9), false, false, `"gate":"enforce"`, 1},
 		{"warning", "bash", `{"command":"rm -r x"}`, GateEnforce, false, true, `"severity":"warning"`, 1},
 		{"safe", "bash", `{"command":"ls"}`, GateEnforce, false, true, ``, 0},

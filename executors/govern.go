@@ -3,6 +3,7 @@ package executors
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -197,6 +198,8 @@ func (a *Authorization) after(ctx context.Context, out govern.Outcome, result *p
 		word = "error"
 		if _, abort := asAbort(err); abort {
 			word = "refused"
+		} else if errors.Is(context.Cause(ctx), ErrTurnCancelled) {
+			word = "cancelled"
 		}
 	case result.Refused:
 		word = "refused"

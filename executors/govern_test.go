@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/steerable-go/sidecar/approvals"
 	"github.com/steerable-go/sidecar/auditlog"
 	"github.com/steerable-go/sidecar/authz"
 	"github.com/steerable-go/sidecar/authz/capabilities"
@@ -92,6 +93,36 @@ func TestOutcomeIsWhatHappened(t *testing.T) {
 			}
 			if refused := test.word == "refused"; result.Refused != refused {
 				t.Errorf("the result says refused %v, want %v", result.Refused, refused)
+			}
+		})
+	}
+}
+
+// TestOutcomeOfAnEndedTurn: a turn that is cancelled while a person is asked is
+// no error of the tool.
+func TestOutcomeOfAnEndedTurn(t *testing.T) {
+	for _, test := range []struct {
+		name, word string
+		cause      error
+	}{
+		{"cancelled", "cancelled", ErrTurnCancelled},
+		{"ended", "error", errors.New("hard limit")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			person := hostFunc(func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+				cancel(test.cause)
+				return nil, context.Cause(ctx)
+			})
+			log := &memoryLog{}
+			gate := approvals.NewGate(approvals.Options{Mode: approvals.GateHost, Host: &HostApprover{Caller: person, Notify: func(string, any) {}}})
+			e := Chain(NewHostToolExecutor(echoHost()), Inspect(&Inspector{Shell: &Shell{}}), Govern(authorization(t, log, 0)), Approval(ApprovalOptions{Gate: gate}))
+			if _, err := e.Execute(ctx, callOf("bash", `{"command":"make x"}`)); !errors.Is(err, test.cause) {
+				t.Errorf("got %v, want %v", err, test.cause)
+			}
+			if got := strings.Join(log.outcomes, " "); got != test.word {
+				t.Errorf("recorded %q, want %q", got, test.word)
 			}
 		})
 	}

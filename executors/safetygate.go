@@ -52,9 +52,10 @@ func ParseGateMode(name string) (GateMode, error) {
 	return GateEnforce, fmt.Errorf("unknown gate %q: enforce, observe or off", name)
 }
 
-// safetyMarker is data.safety of a result.
+// safetyMarker is data.safety of a result. A command that nobody graded has no
+// severity: "safe" would be a grade.
 type safetyMarker struct {
-	Severity     safety.Severity `json:"severity"`
+	Severity     safety.Severity `json:"severity,omitempty"`
 	MatchedRules []string        `json:"matchedRules"`
 	Gate         string          `json:"gate"`
 }
@@ -87,7 +88,7 @@ func (g *safetyGate) Execute(ctx context.Context, call *Call) (*protocol.ToolRes
 		return invalidCommand(call, f.Command.Param), nil
 	}
 	if g.mode == GateOff {
-		return g.run(ctx, call, &safetyMarker{Severity: safety.Safe, MatchedRules: []string{}, Gate: g.mode.String()})
+		return g.run(ctx, call, &safetyMarker{MatchedRules: []string{}, Gate: g.mode.String()})
 	}
 	if f.Grade == nil {
 		// Nobody graded the command although the gate is up: a fault of ours,

@@ -221,6 +221,7 @@ func (s *Server) parseApproval(p *protocol.ChatStreamParams, l *layers) error {
 		PolicyPath    string   `json:"policyPath"`
 		WritableRoots []string `json:"writableRoots"`
 		WorkspaceAuto bool     `json:"workspaceAuto"`
+		TrustedTools  []string `json:"trustedTools"`
 	}
 	if err := protocol.Decode(p.Approval, &o); err != nil {
 		return protocol.InvalidParams("approval: %s", err)
@@ -231,6 +232,7 @@ func (s *Server) parseApproval(p *protocol.ChatStreamParams, l *layers) error {
 	}
 	l.approval.Mode, l.approval.StorePath, l.approval.PolicyPath = mode, s.expand(o.StorePath), s.expand(o.PolicyPath)
 	l.approval.WorkspaceAuto, l.workspace = o.WorkspaceAuto, o.WritableRoots
+	l.approval.TrustedTools = o.TrustedTools
 	l.approval.Timeout = defaultApprovalTimeout
 	if o.TimeoutMs != nil {
 		l.approval.Timeout = time.Duration(*o.TimeoutMs) * time.Millisecond
