@@ -67,6 +67,26 @@ sys.exit(pty.spawn(['sh', '-c', 'stty size < /dev/tty && echo made']))"`}
 		if code, stdout, stderr := c.do(t); code != 0 || !strings.Contains(stdout, "made") {
 			t.Errorf("a terminal of its own: exit %d, %q, %s", code, stdout, stderr)
 		}
+		// As musl and Go libraries do it.
+		c.command = `python3 -c "
+import fcntl, os, struct
+master = os.open('/dev/ptmx', os.O_RDWR|os.O_NOCTTY)
+fcntl.ioctl(master, 0x40045431, struct.pack('i', 0))
+n, = struct.unpack('i', fcntl.ioctl(master, 0x80045430, bytes(4)))
+for flags in os.O_RDWR|os.O_NOCTTY, os.O_RDWR|os.O_NOCTTY|os.O_CLOEXEC|os.O_NONBLOCK:
+    slave = os.open('/dev/pts/%d' % n, flags)
+    assert os.get_inheritable(slave) == False and os.get_blocking(slave) == (not flags & os.O_NONBLOCK)
+    os.write(slave, b'said\\n')
+    assert os.read(master, 10) == b'said\\r\\n'
+with open(os.open('file', os.O_RDWR|os.O_NOCTTY|os.O_CREAT), 'w') as f: f.write('x')
+for path in '/dev/pts/x', '/dev/pts/', '/dev/pts/../pts', '/dev/pts/99999999999', '/dev/pts/4000':
+    try: os.open(path, os.O_RDWR|os.O_NOCTTY)
+    except OSError: continue
+    raise SystemExit(path + ' opens')
+print('by path')"`
+		if code, stdout, stderr := c.do(t); code != 0 || !strings.Contains(stdout, "by path") {
+			t.Errorf("a terminal of its own by path: exit %d, %q, %s", code, stdout, stderr)
+		}
 		c.command = "echo given > /proc/self/fd/1 && echo too > /dev/tty"
 		if code, stdout, _ := runPTY(t, c.cmd(t)); code != 0 || !strings.Contains(stdout, "given") || !strings.Contains(stdout, "too") {
 			t.Errorf("the given terminal: exit %d, %q", code, stdout)

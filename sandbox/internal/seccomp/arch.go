@@ -37,7 +37,7 @@ func (a Arch) CallName(nr uint32) string {
 // amd64: numbers of asm/unistd_64.h.
 func amd64() Arch {
 	return Arch{Name: "amd64", Audit: 0xc000003e, Numbers: map[string]uint32{
-		"ioctl": 16, "shmget": 29, "shmat": 30, "shmctl": 31, "socket": 41, "connect": 42, "sendto": 44,
+		"open": 2, "ioctl": 16, "shmget": 29, "shmat": 30, "shmctl": 31, "socket": 41, "connect": 42, "sendto": 44,
 		"sendmsg": 46, "listen": 50, "socketpair": 53, "setsockopt": 54, "clone": 56, "semget": 64, "semop": 65, "semctl": 66,
 		"shmdt": 67, "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "chmod": 90, "fchmod": 91, "chown": 92,
 		"fchown": 93, "lchown": 94, "syslog": 103, "utime": 132, "mknod": 133, "uselib": 134, "setpriority": 141,
@@ -48,7 +48,7 @@ func amd64() Arch {
 		"fsetxattr": 190, "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "sched_setaffinity": 203,
 		"lookup_dcookie": 212, "semtimedop": 220, "clock_settime": 227, "utimes": 235, "mq_open": 240,
 		"mq_unlink": 241, "kexec_load": 246, "add_key": 248, "request_key": 249, "keyctl": 250, "ioprio_set": 251,
-		"migrate_pages": 256, "mknodat": 259, "fchownat": 260, "futimesat": 261, "fchmodat": 268, "unshare": 272,
+		"migrate_pages": 256, "openat": 257, "mknodat": 259, "fchownat": 260, "futimesat": 261, "fchmodat": 268, "unshare": 272,
 		"move_pages": 279, "utimensat": 280, "perf_event_open": 298, "fanotify_init": 300, "prlimit64": 302,
 		"open_by_handle_at": 304, "clock_adjtime": 305, "sendmmsg": 307, "setns": 308, "process_vm_readv": 310,
 		"process_vm_writev": 311, "kcmp": 312, "finit_module": 313, "sched_setattr": 314, "kexec_file_load": 320,
@@ -66,7 +66,7 @@ func arm64() Arch {
 		"setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16,
 		"lookup_dcookie": 18, "ioctl": 29, "ioprio_set": 30, "mknodat": 33, "umount2": 39, "mount": 40,
 		"pivot_root": 41, "nfsservctl": 42, "chroot": 51, "fchmod": 52, "fchmodat": 53, "fchownat": 54, "fchown": 55,
-		"vhangup": 58, "quotactl": 60, "utimensat": 88, "acct": 89, "unshare": 97, "kexec_load": 104,
+		"openat": 56, "vhangup": 58, "quotactl": 60, "utimensat": 88, "acct": 89, "unshare": 97, "kexec_load": 104,
 		"init_module": 105, "delete_module": 106, "clock_settime": 112, "syslog": 116, "sched_setparam": 118,
 		"sched_setscheduler": 119, "sched_setaffinity": 122, "setpriority": 140, "reboot": 142, "sethostname": 161,
 		"setdomainname": 162, "setrlimit": 164, "settimeofday": 170, "adjtimex": 171, "mq_open": 180, "mq_unlink": 181, "msgget": 186,

@@ -57,6 +57,9 @@ func Build(arch Arch, o Options) []Instruction {
 	if o.HostVisible {
 		f.otherProcesses()
 	}
+	if o.HostVisible && o.Supervised {
+		f.terminalPaths()
+	}
 	f.sockets()
 	if o.Metadata {
 		f.notifyAll(metadataCalls())
@@ -172,6 +175,32 @@ func (f *filter) terminals() {
 		}
 		b.allow()
 	})
+}
+
+// Flags of open, the same on every architecture here.
+const (
+	openReadWrite   = 0o2
+	openAccessMode  = 0o3
+	openNoTerminal  = 0o400 // O_NOCTTY
+	openTerminalSet = openAccessMode | openNoTerminal
+)
+
+// TerminalCalls are the calls that open a terminal.
+func TerminalCalls() []string { return []string{"ioctl", "open", "openat"} }
+
+// terminalPaths hands opens to the supervisor that have the flags by which
+// programs open the terminal they have just made. Hardly anything else has them.
+func (f *filter) terminalPaths() {
+	flags := func(arg uint32) func(*assembler) {
+		return func(b *assembler) {
+			b.low(arg)
+			b.and(openTerminalSet)
+			b.when(openReadWrite|openNoTerminal, (*assembler).notify)
+			b.allow()
+		}
+	}
+	f.on("open", flags(1))
+	f.on("openat", flags(2))
 }
 
 // fileTypes are the types of ioctls that file systems answer. Many change a

@@ -78,6 +78,12 @@ func TestDecisions(t *testing.T) {
 		{"supervised closed", "ioctl", [6]uint64{0, 0x5441}, notify}, // TIOCGPTPEER
 		{"namespace open plain", "ioctl", [6]uint64{0, 0x5441}, allow},
 
+		{"supervised closed", "openat", [6]uint64{0, 0, 0o402}, notify},            // O_RDWR|O_NOCTTY
+		{"supervised closed", "openat", [6]uint64{0, 0, high | 0o2100402}, notify}, // and O_CLOEXEC, O_LARGEFILE
+		{"supervised closed", "openat", [6]uint64{0, 0, 0o400 | 0o200000}, allow},  // a directory, read
+		{"supervised closed", "openat", [6]uint64{0, 0, 0o2}, allow},
+		{"namespace open plain", "openat", [6]uint64{0, 0, 0o402}, allow},
+
 		{"", "setrlimit", [6]uint64{4}, actErrno}, // RLIMIT_CORE: told so, not done
 		{"", "setrlimit", [6]uint64{7}, allow},
 		{"", "prlimit64", [6]uint64{0, 4, 1}, actErrno},

@@ -6,12 +6,14 @@
 // https://man7.org/linux/man-pages/man2/seccomp_unotify.2.html). The
 // supervisor copies the arguments once, decides, and performs the call itself
 // on its own duplicate of the caller's descriptor. It never lets the kernel
-// continue the original call: another thread of the caller could change the
+// continue a call that it decided: another thread of the caller could change the
 // memory between the decision and the use.
 //
 //	connect   an allowed address, on a duplicate of the socket (pidfd_getfd)
 //	listen    unix sockets only, where the command shares the host's network
 //	chmod …   files in writable directories, through an O_PATH descriptor
+//	open      the terminal whose master the caller holds; any other goes on to
+//	          Landlock, which judges it whatever it has become by then
 //
 // What is answered, is answered with the caller's own authority: the
 // supervisor has dropped every capability, so it can do no more than the

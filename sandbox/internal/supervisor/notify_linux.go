@@ -36,6 +36,14 @@ const (
 	ioctlAddFD   = 0x40182103
 )
 
+// flagContinue is SECCOMP_USER_NOTIF_FLAG_CONTINUE.
+const flagContinue = 1
+
+// errUndecided lets the kernel carry out a call of which nothing was judged, and
+// which something else than the supervisor judges: after the answer, its
+// arguments may be others than those that were read.
+var errUndecided = errors.New("left to the kernel")
+
 // listener is the descriptor that notifications arrive on.
 type listener int
 
@@ -69,7 +77,9 @@ func (l listener) ended() bool {
 // our concern.
 func (l listener) send(id uint64, val int64, err error) {
 	resp := response{id: id, val: val}
-	if err != nil {
+	if errors.Is(err, errUndecided) {
+		resp = response{id: id, flags: flagContinue}
+	} else if err != nil {
 		var errno syscall.Errno
 		if !errors.As(err, &errno) || errno == 0 {
 			errno = unix.EPERM

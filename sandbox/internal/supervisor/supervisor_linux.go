@@ -113,8 +113,8 @@ func (s *Supervisor) handle(t target) (int64, error) {
 		return s.connect(t)
 	case call == "listen":
 		return s.listen(t)
-	case call == "ioctl" && uint32(t.args[1]) == seccomp.TerminalPeer:
-		return t.terminalPeer()
+	case slices.Contains(seccomp.TerminalCalls(), call):
+		return t.terminal(call)
 	case slices.Contains(seccomp.ChmodCalls(), call):
 		return s.chmod(t, call)
 	case slices.Contains(seccomp.ChownCalls(), call):
