@@ -115,12 +115,13 @@ func (c *Confiner) decide(tool string) *Confinement {
 // request requires; the refusal then reports what it reaches. An unknown
 // capability is no reason: the result is checked against the host's report.
 func (c *Confiner) checkReach(call *Call, d *Confinement) {
-	report := c.opts.HostReport()
-	if report == nil {
+	known := c.opts.HostReport()
+	if known == nil {
 		return
 	}
-	if d.Refused = shortfall(&c.opts, call.Name, *report); d.Refused != "" {
-		d.Report = *report
+	report := asAsked(&c.opts, *known)
+	if d.Refused = shortfall(&c.opts, call.Name, report); d.Refused != "" {
+		d.Report = report
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/steerable-go/sidecar/protocol"
@@ -139,6 +140,7 @@ func (e *HostSpawnExecutor) result(call *Call, raw json.RawMessage) *protocol.To
 		return unreadable(report, fault)
 	}
 	e.reports.set(report)
+	report = asAsked(e.opts, report)
 	if reply.ExitCode == nil {
 		return unreadable(report, "exitCode is missing")
 	}
@@ -200,6 +202,29 @@ func spawnReport(raw json.RawMessage) (report sandbox.Report, fault string) {
 		enforcement = policy.Partial // a list of what is missing contradicts "full"
 	}
 	return sandbox.Report{Backend: *given.Backend, Enforcement: enforcement, NotEnforced: given.NotEnforced}, ""
+}
+
+// asAsked is a host's report as far as it speaks of what was asked for. The
+// request to the host has no words for hidden paths and limits (seed 000, "Host
+// capability surface"), so a host that enforced all of it enforced none of these.
+func asAsked(o *ConfineOptions, report sandbox.Report) sandbox.Report {
+	var unasked policy.Dimension
+	if len(o.Policy.ReadDeny) > 0 {
+		unasked |= policy.DimReadDeny
+	}
+	if o.Policy.Limits != (policy.Limits{}) {
+		unasked |= policy.DimLimits
+	}
+	if unasked == 0 || report.Enforcement == policy.None {
+		return report
+	}
+	report.Enforcement, report.NotEnforced = policy.Partial, slices.Clone(report.NotEnforced)
+	for _, name := range unasked.Names() {
+		if !slices.Contains(report.NotEnforced, name) {
+			report.NotEnforced = append(report.NotEnforced, name)
+		}
+	}
+	return report
 }
 
 // spawnData is what of the answer becomes the result's data: every member but
