@@ -119,6 +119,8 @@ type treeSlabs struct {
 	lits     slab[syntax.Lit]
 	singles  slab[syntax.SglQuoted]
 	doubles  slab[syntax.DblQuoted]
+	params   slab[syntax.ParamExp]
+	assigns  slab[syntax.Assign]
 }
 
 // reset takes everything back; each slab keeps up to so many elements.
@@ -134,4 +136,6 @@ func (t *treeSlabs) reset(kept int) {
 	t.lits.reset(kept)
 	t.singles.reset(kept)
 	t.doubles.reset(kept)
+	t.params.reset(kept)
+	t.assigns.reset(kept)
 }

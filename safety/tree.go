@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// treeReader parses scripts that hold nothing but simple commands, pipes, lists
-// and plain redirections, without expansions. Most scripts are like that, and
+// treeReader parses scripts that hold nothing but simple commands, assignments,
+// pipes, lists and plain redirections, and of the expansions only $x. Most scripts are like that, and
 // the parser takes more memory for one of them than the whole analysis. What is
 // anything else is left to the parser; for the rest the trees are the same.
 type treeReader struct {
@@ -152,12 +152,13 @@ func (r *treeReader) join(x *syntax.Stmt, op syntax.BinCmdOperator, start int, y
 }
 
 // command reads a simple command and stops at the operator after it. It returns
-// nil for one without a program.
+// nil for one without a program or an assignment.
 func (r *treeReader) command() *syntax.Stmt {
 	r.skip(" \t")
 	st := syntax.Stmt{Position: at(r.pos)}
 	var first [16]*syntax.Word
 	words := first[:0]
+	var assigns []*syntax.Assign
 	for {
 		r.skip(" \t")
 		if isRedirect, ok := r.redirect(&st); isRedirect {
@@ -169,6 +170,16 @@ func (r *treeReader) command() *syntax.Stmt {
 		if r.endsCommand() {
 			break
 		}
+		if len(words) == 0 {
+			as, found := r.assignment()
+			if found && as == nil {
+				return nil
+			}
+			if found {
+				assigns = append(assigns, as)
+				continue
+			}
+		}
 		start := r.pos
 		w := r.word()
 		if w == nil || len(words) == 0 && !isProgramWord(r.src[start:r.pos]) {
@@ -176,12 +187,15 @@ func (r *treeReader) command() *syntax.Stmt {
 		}
 		words = append(words, w)
 	}
-	if len(words) == 0 {
+	if len(words) == 0 && len(assigns) == 0 {
 		return nil
 	}
-	args := r.mem.wordPtrs.take(len(words))
-	copy(args, words)
-	st.Cmd = r.mem.calls.one(syntax.CallExpr{Args: args})
+	cmd := syntax.CallExpr{Assigns: assigns}
+	if len(words) > 0 {
+		cmd.Args = r.mem.wordPtrs.take(len(words))
+		copy(cmd.Args, words)
+	}
+	st.Cmd = r.mem.calls.one(cmd)
 	return r.mem.stmts.one(st)
 }
 
@@ -258,116 +272,6 @@ func (r *treeReader) redirectOp() (op syntax.RedirOperator, n int) {
 		return syntax.RdrIn, 1
 	}
 	return 0, 0
-}
-
-// word reads a word; nil if there is none, or one that takes the parser.
-func (r *treeReader) word() *syntax.Word {
-	var first [4]syntax.WordPart
-	parts := first[:0]
-	for r.pos < len(r.src) && !endsTreeWord(r.src[r.pos]) {
-		part := r.part()
-		if part == nil {
-			return nil
-		}
-		parts = append(parts, part)
-	}
-	if len(parts) == 0 {
-		return nil
-	}
-	kept := r.mem.parts.take(len(parts))
-	copy(kept, parts)
-	return r.mem.words.one(syntax.Word{Parts: kept})
-}
-
-// part reads literal text or a quoted string.
-func (r *treeReader) part() syntax.WordPart {
-	start := r.pos
-	switch r.src[start] {
-	case '\'':
-		return r.single()
-	case '"':
-		return r.double()
-	}
-	for r.pos < len(r.src) && r.isLiteral() {
-		if r.src[r.pos] == '\\' {
-			r.pos++
-		}
-		r.pos++
-	}
-	if r.pos == start || r.pos < len(r.src) && !endsTreeWord(r.src[r.pos]) && classOfPlain(r.src[r.pos]) != plainQuote {
-		return nil
-	}
-	if raw := r.src[start:r.pos]; raw == "{" || raw == "}" || raw[len(raw)-1] == '}' && (r.peek(0) == '<' || r.peek(0) == '>') {
-		return nil // a block, or a redirection of {name}
-	}
-	return r.lit(start, r.pos)
-}
-
-// isLiteral reports whether the byte here stands for itself, or a backslash for
-// the byte after it.
-func (r *treeReader) isLiteral() bool {
-	c := r.src[r.pos]
-	if c == '\\' {
-		return r.pos+1 < len(r.src) && isPrintable(r.src[r.pos+1:r.pos+2]) && r.src[r.pos+1] != '\n'
-	}
-	class := classOfPlain(c)
-	return c == '{' || c == '}' || c < 0x80 && (class == plainText || class == plainGlob && (c != '[' || r.isTest()))
-}
-
-// isTest reports whether the bracket here is a word: the parser splits others.
-func (r *treeReader) isTest() bool {
-	blanks := " \t\n"
-	starts := r.pos == 0 || strings.IndexByte(blanks, r.src[r.pos-1]) >= 0
-	return starts && r.pos+1 < len(r.src) && strings.IndexByte(blanks, r.src[r.pos+1]) >= 0
-}
-
-// single reads a string in single quotes.
-func (r *treeReader) single() syntax.WordPart {
-	start := r.pos
-	end := strings.IndexByte(r.src[start+1:], '\'')
-	if end < 0 {
-		r.open = true
-		return nil
-	}
-	if !isPrintable(r.src[start+1 : start+1+end]) {
-		return nil
-	}
-	r.pos = start + end + 2
-	return r.mem.singles.one(syntax.SglQuoted{Left: at(start), Right: at(r.pos - 1), Value: r.src[start+1 : r.pos-1]})
-}
-
-// double reads a string in double quotes without expansions.
-func (r *treeReader) double() syntax.WordPart {
-	start := r.pos
-	for r.pos++; r.pos < len(r.src); r.pos++ {
-		switch c := r.src[r.pos]; c {
-		case '"':
-			q := r.mem.doubles.one(syntax.DblQuoted{Left: at(start), Right: at(r.pos)})
-			if r.pos > start+1 {
-				q.Parts = r.mem.parts.take(1)
-				q.Parts[0] = r.lit(start+1, r.pos)
-			}
-			r.pos++
-			return q
-		case '$', '`':
-			return nil
-		case '\\':
-			r.pos++
-			if r.peek(0) == '\n' {
-				return nil
-			}
-		}
-		if r.pos < len(r.src) && !isPrintable(r.src[r.pos:r.pos+1]) {
-			return nil
-		}
-	}
-	r.open = true
-	return nil
-}
-
-// lit is literal text from start to end.
-func (r *treeReader) lit(start, end int) *syntax.Lit {
-	return r.mem.lits.one(syntax.Lit{ValuePos: at(start), ValueEnd: at(end), Value: r.src[start:end]})
 }
 
 // isPrintable reports whether s is ASCII without control characters other than

@@ -35,6 +35,7 @@ func TestReadTree(t *testing.T) {
 		"a", "a | b", "a|b|c", "a && b || c", "a; b;", "a & b &", "a\nb\n\nc", "a b 'c d' \"e f\"",
 		"a > f", "a >>f b 2>&1", "a 2>/dev/null | b <in", ">f a", "a &> f", "a &>>f", "a 12>x", `a \; b\ c "d\"e" f'g'"h"i`,
 		"a -x=y [ * ?", "[ -f x ] && b", `"a" b`, "a>&2", "a 2", "a 2b>c", `a "" ''`, "{a,b} c{1..3} {}", "find . -exec a {} + | b", "a '\n' \"\n\"",
+		"a $b", "$a", `a "$b"`, `a "x$b y${c}z"`, "a ${b}c$d", "a $1 $@ $* $? ${1} ${@}", "a >$b", "x=1", "x=1 y='a b' c d", `x=$y "z"`, "x=a; b $x", "x=~ y==", "a b=$c",
 	} {
 		switch diff, read := sameTree(src); {
 		case !read:
@@ -44,8 +45,9 @@ func TestReadTree(t *testing.T) {
 		}
 	}
 	for _, src := range []string{
-		"", "a |", "| a", "a &&", "a;;b", "a |& b", "! a", "if a", "x=1 a", "a[1]=2", "export x", "a $b", "a `b`", "a \"$b\"", "(a)", "{ a; }", "}", "a }", "a {b}>c",
+		"", "a |", "| a", "a &&", "a;;b", "a |& b", "! a", "if a", "a[1]=2", "export x", "a `b`", "(a)", "{ a; }", "}", "a }", "a {b}>c",
 		"a # b", "a <<E", "a <<<b", "a <(b)", "a >(b)", "a >| b", "a <> b", "a <&3", "a '", "a \"", "a \\", "a \\\nb", "é", "a\r", "a &", "time a", "a >", "a > ; b", "a() b", "a &! b",
+		"a $(b)", `a "$(b)"`, "a $12", "a ${b:-c}", "a ${#b}", "a $", "a $'b'", `a "$"`, "a $((1))", "a $b[1]", "x=", "x=(a)", "x+=1", "x=1 if", "x[1]=a", "a ${b", "a $b(c)",
 	} {
 		list, ok, _ := (&analysis{mem: &scratch{}}).readTree(src)
 		if ok && len(list) > 0 && src != "a &" {
@@ -108,7 +110,7 @@ func TestStreamTreeEqualsReadTree(t *testing.T) {
 		t.Errorf("only %d scripts", scripts)
 	}
 	broken := read(func(a *analysis, f frame) {
-		if _, ok := a.streamTree("rm x\necho $y\n", f, &a.root); ok {
+		if _, ok := a.streamTree("rm x\necho $(y)\n", f, &a.root); ok {
 			t.Error("an expansion was read without the parser")
 		}
 	})
