@@ -63,9 +63,10 @@ func interpreterCommand(c *call, lang interpreter) output {
 		return out
 	}
 	texts := c.args.values(lang.code...)
+	var printed strings.Builder
 	for _, w := range texts {
 		c.a.executes(output{taint: w.taint, source: w.source}, c.name, c.f)
-		c.a.code(c.name, w.text, c.f, c.sc)
+		printed.WriteString(c.a.code(c.name, w.text, c.f, c.sc))
 	}
 	ops := c.args.operands
 	switch {
@@ -74,9 +75,11 @@ func interpreterCommand(c *call, lang interpreter) output {
 		c.codeFile(ops[0])
 	case lang.stdin && c.f.stdin != nil:
 		c.a.executes(*c.f.stdin, c.name, c.f)
-		c.a.code(c.name, c.f.stdin.text, c.f, c.sc)
+		printed.WriteString(c.a.code(c.name, c.f.stdin.text, c.f, c.sc))
 	}
-	return passOn(c)
+	out := passOn(c)
+	out.text = printed.String()
+	return out
 }
 
 // subcommandOf handles interpreters whose words are a command of their own:
@@ -122,24 +125,39 @@ func (c *call) codeFile(file word) {
 }
 
 // code looks into program text: it reports the text itself, and reads on in the
-// commands it runs and the files it deletes.
-func (a *analysis) code(lang, text string, f frame, sc *scope) {
+// commands it runs and the files it deletes. It returns the strings that the
+// program prints.
+func (a *analysis) code(lang, text string, f frame, sc *scope) (printed string) {
 	a.parsed += len(text)
 	if a.stopped || strings.TrimSpace(text) == "" {
-		return
+		return ""
 	}
 	if f.depth > maxDepth || a.parsed > a.budget() {
 		a.giveUp(f)
-		return
+		return ""
 	}
 	a.report("code: "+lang+" "+strings.Join(strings.Fields(text), " "), ViewCode, f)
 	tokens := lexCode(text)
+	var out strings.Builder
 	if lang == "tclsh" || lang == "wish" || lang == "expect" {
 		a.tclCode(text, f, sc)
 	}
 	for _, c := range codeCalls(tokens) {
 		a.codeCall(lang, c, tokens, f, sc)
+		if prints(c) && out.Len() <= len(text) {
+			out.WriteString(strings.Join(c.literals, " ") + "\n")
+		}
 	}
+	return out.String()
+}
+
+// prints recognises functions that print their arguments.
+func prints(c codeCall) bool {
+	switch c.short {
+	case "print", "printf", "println", "puts", "echo", "say", "write", "log", "cat", "putstrln":
+		return true
+	}
+	return false
 }
 
 // codeCall handles one call in program text.
@@ -310,8 +328,9 @@ func awkCommand(c *call) output {
 	if len(texts) == 0 && len(c.args.operands) > 0 && !c.args.has("-f", "--file") {
 		texts = c.args.operands[:1]
 	}
+	var printed strings.Builder
 	for _, w := range texts {
-		c.a.code("awk", w.text, c.f, c.sc)
+		printed.WriteString(c.a.code("awk", w.text, c.f, c.sc))
 		tokens := lexCode(w.text)
 		for i, t := range tokens {
 			piped := i > 0 && tokens[i-1].text == "|" || i+1 < len(tokens) && tokens[i+1].text == "|"
@@ -321,6 +340,7 @@ func awkCommand(c *call) output {
 		}
 	}
 	out := rewriteOutput(c)
+	out.text += printed.String()
 	if len(c.args.operands) > 1 {
 		for _, w := range c.args.operands[1:] {
 			if c.a.isSecret(w.text, c.sc) {

@@ -87,6 +87,17 @@ func (c *call) copyTo(from, to word) {
 	if known, ok := c.sc.read(from.text); ok {
 		c.sc.write(to.text, known, false)
 	}
+	if dir := path.Base(path.Dir(from.text)); dir == "bin" || dir == "sbin" { // a program under another name
+		if c.sc.aliases == nil {
+			c.sc.aliases = map[string]string{}
+		}
+		name := to.text
+		if !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "~") {
+			name = "./" + fileKey(name)
+		}
+		c.sc.aliases[name] = from.text
+		c.sc.aliases[strings.TrimSuffix(name, "/")+"/"+path.Base(from.text)] = from.text
+	}
 }
 
 // touchCommand changes the files it names.

@@ -74,7 +74,7 @@ func (c *call) runCommand(ops []word) output {
 func (c *call) runInput() output {
 	in := c.f.stdin
 	if in == nil {
-		return output{dyn: true}
+		return output{dyn: true, program: c.name}
 	}
 	c.a.executes(*in, c.name, c.f)
 	if in.dyn && in.taint == 0 && in.program != "" && in.program != "cat" && in.program != "echo" {

@@ -260,7 +260,11 @@ func transferCommand(c *call) output {
 		c.sendsInput()
 	}
 	if len(ops) >= 2 && isRemoteName(ops[0].text) {
-		c.saved(ops[len(ops)-1].text, "fetch")
+		name := ops[len(ops)-1].text
+		if name == "." || strings.HasSuffix(name, "/") { // into a directory
+			name = path.Join(name, path.Base(ops[0].text[strings.IndexByte(ops[0].text, ':')+1:]))
+		}
+		c.saved(name, "fetch")
 	}
 	return output{dyn: true}
 }

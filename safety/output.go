@@ -4,6 +4,7 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
+	"path"
 	"strconv"
 	"strings"
 )
@@ -37,7 +38,7 @@ func printHandlers() map[string]handler {
 		"xz": decompressOutput, "unxz": decompressOutput, "xzcat": decompressOutput,
 		"zstd": decompressOutput, "unzstd": decompressOutput, "zstdcat": decompressOutput,
 		"uudecode": decompressOutput, "uncompress": decompressOutput, "lz4": decompressOutput,
-		"ls": listOutput,
+		"ls": listOutput, "dirname": pathOutput, "basename": pathOutput,
 		"wc": numberOutput, "sha256sum": numberOutput, "shasum": numberOutput, "md5sum": numberOutput, "sha1sum": numberOutput,
 		"printenv": environmentOutput, "which": whichOutput, "type": whichOutput,
 		"history": passOn, "fc": passOn,
@@ -350,6 +351,21 @@ func listOutput(c *call) output {
 
 // numberOutput is a digest or a count, which carries nothing of the input.
 func numberOutput(*call) output { return output{dyn: true} }
+
+// pathOutput prints a part of a path.
+func pathOutput(c *call) output {
+	out := output{program: c.name}
+	for _, w := range c.args.operands {
+		part := path.Dir(w.text)
+		if c.name == "basename" {
+			part = path.Base(w.text)
+		}
+		out.text += part + "\n"
+		out.dyn = out.dyn || w.dyn
+		out.mark(w.taint, w.source)
+	}
+	return out
+}
 
 // whichOutput is where a program is: as good as its name.
 func whichOutput(c *call) output {

@@ -36,11 +36,12 @@ func sshCommand(c *call) output {
 		if c.f.stdin != nil {
 			return c.runInput()
 		}
-		return output{dyn: true}
+		return c.remote("ssh")
 	}
 	f := c.f.inner().wrap("ssh")
 	out := c.a.script(joinWords(c.args.rest), f, newScope())
 	out.dyn = true
+	out.mark(taintRemote, "ssh")
 	return out
 }
 
