@@ -185,6 +185,16 @@ func TestUnusableClassifierFailsClosed(t *testing.T) {
 	}
 }
 
+// patternsForPrograms is a line with n patterns in place of programs, none of
+// which is known.
+func patternsForPrograms(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "/bin/unknown%d? x;", i)
+	}
+	return b.String()
+}
+
 func TestLimitsFailClosed(t *testing.T) {
 	nest := func(n int, cmd string) string {
 		for range n {
@@ -216,6 +226,8 @@ func TestLimitsFailClosed(t *testing.T) {
 		{"appending", strings.Repeat("x+=aaaaaaaaaaaaaaaaaaaa;", 2000), true},
 		{"functions that call each other", "a(){ b;b;b;b; };b(){ c;c;c;c; };c(){ d;d;d;d; };d(){ e;e;e;e; };e(){ f;f;f;f; };f(){ g;g;g;g; };g(){ ls;ls;ls;ls; }; a;a;a;a", true},
 		{"function that calls itself", "f(){ f; }; f", false},
+		{"patterns for programs", patternsForPrograms(maxPatterns), false},
+		{"too many patterns for programs", patternsForPrograms(maxPatterns + 1), true},
 		{"alias that names itself", "alias ls='ls -l'; ls", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -29,6 +29,9 @@ const (
 	maxWords = 256
 	// maxValue bounds the text a variable or a static pipeline may grow to.
 	maxValue = MaxLine
+	// maxPatterns bounds the patterns that may stand for programs: each is
+	// compared with the name of every program.
+	maxPatterns = 32
 	// maxItems bounds the values of a loop variable that are tried one by one.
 	maxItems = 8
 )

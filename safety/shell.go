@@ -49,6 +49,8 @@ type analysis struct {
 	walked map[syntax.Node]bool
 	// naive says that the current words were guessed, not parsed.
 	naive bool
+	// patterns are those that stood for programs, with what they may name.
+	patterns map[string][]string
 }
 
 // frame is where in the nest of scripts the analysis stands.

@@ -49,7 +49,19 @@ func (a *analysis) globName(words []word, f frame, sc *scope) {
 	if !ok || a.naive {
 		return
 	}
-	for _, name := range a.programsLike(pattern) {
+	names, ok := a.patterns[pattern]
+	if !ok {
+		if len(a.patterns) == maxPatterns {
+			a.giveUp(f)
+			return
+		}
+		if a.patterns == nil {
+			a.patterns = map[string][]string{}
+		}
+		names = a.programsLike(pattern)
+		a.patterns[pattern] = names
+	}
+	for _, name := range names {
 		if !a.step(f) {
 			return
 		}
