@@ -41,7 +41,8 @@ const (
 	maxRelative     = 255 // a conditional jump holds eight bits
 )
 
-// assembler collects instructions.
+// assembler collects instructions. Its code has room for a whole filter, so
+// that it does not grow through many sizes of memory.
 type assembler struct {
 	code []Instruction
 }
@@ -65,22 +66,8 @@ func (a *assembler) errno(e uint32)  { a.ret(actErrno | e) }
 func (a *assembler) allow()          { a.ret(actAllow) }
 func (a *assembler) notify()         { a.ret(actNotify) }
 
-// block is the code of body, short enough to be jumped over.
-func block(body func(*assembler)) []Instruction {
-	var b assembler
-	body(&b)
-	if len(b.code) > maxRelative {
-		panic("bug: a filter block is longer than a jump")
-	}
-	return b.code
-}
-
 // when runs body if A equals k; body must end in a return.
-func (a *assembler) when(k uint32, body func(*assembler)) {
-	code := block(body)
-	a.emit(opEqual, k, 0, uint8(len(code)))
-	a.code = append(a.code, code...)
-}
+func (a *assembler) when(k uint32, body func(*assembler)) { a.block(opEqual, k, body) }
 
 // whenAny runs body if A equals one of ks; body must end in a return.
 func (a *assembler) whenAny(ks []uint32, body func(*assembler)) {
@@ -90,8 +77,16 @@ func (a *assembler) whenAny(ks []uint32, body func(*assembler)) {
 }
 
 // whenSet runs body if A shares a bit with mask; body must end in a return.
-func (a *assembler) whenSet(mask uint32, body func(*assembler)) {
-	code := block(body)
-	a.emit(opSet, mask, 0, uint8(len(code)))
-	a.code = append(a.code, code...)
+func (a *assembler) whenSet(mask uint32, body func(*assembler)) { a.block(opSet, mask, body) }
+
+// block adds body behind a conditional jump over it.
+func (a *assembler) block(op uint16, k uint32, body func(*assembler)) {
+	jump := len(a.code)
+	a.emit(op, k, 0, 0)
+	body(a)
+	length := len(a.code) - jump - 1
+	if length > maxRelative {
+		panic("bug: a filter block is longer than a jump")
+	}
+	a.code[jump].Jf = uint8(length)
 }

@@ -35,9 +35,12 @@ type Options struct {
 	HostVisible bool
 }
 
+// room is more instructions than a filter has.
+const room = 640
+
 // Build returns the filter for arch.
 func Build(arch Arch, o Options) []Instruction {
-	a := &assembler{}
+	a := &assembler{code: make([]Instruction, 0, room)}
 	a.emit(opLoad, offArch, 0, 0)
 	a.emit(opEqual, arch.Audit, 1, 0)
 	// Calls made through another architecture's entry have other numbers;
@@ -48,7 +51,7 @@ func Build(arch Arch, o Options) []Instruction {
 	// with bit 30 set, have numbers of their own.
 	a.emit(opAtLeast, lastCall+1, 0, 1)
 	a.errno(eNoSys)
-	f := filter{arch: arch, o: o}
+	f := filter{arch: arch, o: o, rules: make([]rule, 0, len(arch.Numbers))}
 	f.kernel()
 	f.namespaces()
 	f.terminals()
@@ -78,7 +81,7 @@ type filter struct {
 
 func (f *filter) on(name string, body func(*assembler)) {
 	if nr, ok := f.arch.Numbers[name]; ok {
-		f.rules = insert(f.rules, rule{nr: nr, code: block(body)})
+		f.rules = insert(f.rules, rule{nr: nr, body: body})
 	}
 }
 

@@ -2,11 +2,11 @@ package seccomp
 
 import "slices"
 
-// rule is what happens at one system call. Its code starts with the call's
+// rule is what happens at one system call. Its body starts with the call's
 // number in A and ends in a return on every path.
 type rule struct {
 	nr   uint32
-	code []Instruction
+	body func(*assembler)
 }
 
 // insert adds a rule to those in order of their numbers. There are about a
@@ -33,18 +33,17 @@ const leaf = 3
 func (a *assembler) search(rules []rule) {
 	if len(rules) <= leaf {
 		for _, r := range rules {
-			a.emit(opEqual, r.nr, 0, uint8(len(r.code)))
-			a.code = append(a.code, r.code...)
+			a.when(r.nr, r.body)
 		}
 		a.allow()
 		return
 	}
 	middle := len(rules) / 2
-	var lower assembler
-	lower.search(rules[:middle])
-	// A conditional jump is too short for the upper half of a filter.
+	// A conditional jump is too short for half a filter.
 	a.emit(opAtLeast, rules[middle].nr, 0, 1)
-	a.emit(opJump, uint32(len(lower.code)), 0, 0)
-	a.code = append(a.code, lower.code...)
+	jump := len(a.code)
+	a.emit(opJump, 0, 0, 0)
+	a.search(rules[:middle])
+	a.code[jump].K = uint32(len(a.code) - jump - 1)
 	a.search(rules[middle:])
 }
