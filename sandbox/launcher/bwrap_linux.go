@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"syscall"
@@ -25,8 +26,9 @@ func groupSignals() []syscall.Signal {
 	return []syscall.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM}
 }
 
-// startBwrap starts bwrap, in it an image that confines itself, and in its
-// place the command.
+// startBwrap starts bwrap and, while that makes the namespaces, prepares what
+// bwrap will execute in them: an image that forks the command, which confines
+// itself, and reaps.
 func (l *launch) startBwrap(m machine) (*session, error) {
 	paths := bwrapPaths()
 	i := slices.IndexFunc(paths, func(p string) bool { return unix.Access(p, unix.X_OK) == nil })
@@ -41,16 +43,23 @@ func (l *launch) startBwrap(m machine) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	private := privateDirs(plan)
-	image, rules, err := l.bwrapImage(m, private)
+	rules, err := l.namespaceRules(m)
 	if err != nil {
 		return nil, err
 	}
 	args := append([]string{"bwrap"}, l.bwrapFlags()...)
 	args = append(args, plan.BwrapArgs()...)
 	args = append(args, "--chdir", l.cwd, "--", "/proc/self/fd/"+itoa(fdImage))
-	s, err := l.spawnBwrap(paths[i], args, image, rules)
+	s, pending, err := l.spawnBwrap(paths[i], args, rules)
 	if err != nil {
+		return nil, err
+	}
+	private := privateDirs(plan)
+	if s.image, err = l.bwrapImage(m, private, rules >= 0); err == nil {
+		err = pending.complete(s.image)
+	}
+	if err != nil {
+		s.abandon()
 		return nil, err
 	}
 	s.bound = bound
@@ -63,23 +72,20 @@ func (l *launch) startBwrap(m machine) (*session, error) {
 	return s, nil
 }
 
-// bwrapImage is the program that bwrap executes, and the rule set that it
-// inherits. It is an image because bwrap can only execute, and a second start
-// of this program would take longer than bwrap itself.
-func (l *launch) bwrapImage(m machine, private []string) (image *spawn.Program, rules int, err error) {
+// bwrapImage is the program that bwrap executes. It is an image because bwrap
+// can only execute, and a second start of this program would take longer than
+// bwrap itself. It is the init of the namespaces, instead of a copy of bwrap.
+func (l *launch) bwrapImage(m machine, private []string, ruled bool) (*spawn.Program, error) {
 	env := l.withTemp("/tmp", slices.Concat(l.namespaceWritable(), private))
 	env = policy.SetVar(env, "PWD", l.cwd) // as bwrap does when it changes the directory
-	image, err = spawn.NewImage(textSize(env) + textSize(l.command.Argv))
+	init, err := spawn.NewImage(textSize(env) + textSize(l.command.Argv))
 	if err != nil {
-		return nil, -1, err
-	}
-	if rules, err = l.namespaceRules(m); err != nil {
-		return nil, -1, err
+		return nil, err
 	}
 	c := &confinement{
 		ruleset: -1, control: fdControl, limits: l.policy.Limits, script: -1, cwd: l.cwd, argv: l.command.Argv, env: env,
 	}
-	if rules >= 0 {
+	if ruled {
 		c.ruleset = fdRules
 	}
 	if l.script >= 0 {
@@ -90,12 +96,21 @@ func (l *launch) bwrapImage(m machine, private []string) (image *spawn.Program, 
 			c.defaults = append(c.defaults, sig)
 		}
 	}
+	// bwrap has set this too, but root's exec in a user namespace undoes it.
+	init.Call("die with the parent", syscall.SYS_PRCTL, []spawn.Arg{spawn.Val(unix.PR_SET_PDEATHSIG), spawn.Val(int(unix.SIGKILL))})
 	// From here on standard error is the command's, not bwrap's.
-	image.Call("place standard error", unix.SYS_DUP3, []spawn.Arg{spawn.Val(fdStderr), spawn.Val(stderr), spawn.Val(0)})
+	init.Call("place standard error", unix.SYS_DUP3, []spawn.Arg{spawn.Val(fdStderr), spawn.Val(stderr), spawn.Val(0)})
 	if port := l.policy.Egress.Port; port != 0 {
-		pinnedListeners(image, fdControl, port)
+		pinnedListeners(init, fdControl, port)
 	}
-	return image, rules, l.confineInNamespaces(image, m, c, private)
+	command, pid := init.Child(), init.Slot(0)
+	if err := l.confineInNamespaces(command, m, c, private); err != nil {
+		return nil, err
+	}
+	init.Fork(command, pid)
+	init.Call("close descriptors", unix.SYS_CLOSE_RANGE, []spawn.Arg{spawn.Val(0), spawn.Val(uint32(1<<32 - 1)), spawn.Val(0)})
+	init.Guard(pid, init.Slot(0), false) // its end is that of everything in the namespace
+	return init, nil
 }
 
 // textSize is the space that list takes in an image.
@@ -114,10 +129,10 @@ func textSize(list []string) int {
 func (l *launch) bwrapFlags() []string {
 	flags := []string{
 		"--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
-		"--cap-drop", "ALL", "--die-with-parent",
+		"--cap-drop", "ALL", "--die-with-parent", "--block-fd", itoa(fdBlock),
 	}
 	if !weakened(policy.DimSignals) {
-		flags = append(flags, "--unshare-pid")
+		flags = append(flags, "--unshare-pid", "--as-pid-1")
 	}
 	if l.policy.Pinnable() && !weakened(policy.DimEgress) {
 		flags = append(flags, "--unshare-net")
@@ -142,35 +157,47 @@ func (l *launch) namespaceRelay() *relay {
 	return &relay{socket: e.Socket, port: e.Port}
 }
 
-// spawnBwrap forks and execs bwrap with the descriptors in their places.
-func (l *launch) spawnBwrap(path string, args []string, image *spawn.Program, rules int) (*session, error) {
+// pendingImage is a file that bwrap will execute and that is not complete yet.
+type pendingImage struct {
+	file    int
+	release int // writing end of the pipe on which bwrap waits
+}
+
+// complete writes the image and lets bwrap execute it. bwrap goes on as well if
+// the launcher ends first, but then all it could execute fails: the command
+// waits for the launcher's word, and an unfinished image has no steps.
+func (p *pendingImage) complete(image *spawn.Program) error {
+	if err := image.Complete(p.file, fdControl); err != nil {
+		return err
+	}
+	if _, err := unix.Write(p.release, []byte{0}); err != nil {
+		return err
+	}
+	return unix.Close(p.release)
+}
+
+// spawnBwrap forks and execs bwrap with the descriptors in their places. bwrap
+// waits before it executes the image.
+func (l *launch) spawnBwrap(path string, args []string, rules int) (*session, *pendingImage, error) {
 	ours, theirs, err := controlPair()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	file, err := image.Image("confine", fdControl)
+	file, executable, err := spawn.NewImageFile("confine")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if file, err = own(file); err != nil {
-		return nil, err
-	}
-	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		return nil, err
-	}
-	words, err := own(pipe[1])
-	if err != nil {
-		return nil, err
-	}
-	outer, err := unix.FcntlInt(stderr, unix.F_DUPFD_CLOEXEC, firstOwn)
-	if err != nil {
-		return nil, err
+	said, words, errWords := pipe()
+	blocked, release, errBlock := pipe()
+	outer, errOuter := unix.FcntlInt(stderr, unix.F_DUPFD_CLOEXEC, firstOwn)
+	executable, errOwn := own(executable)
+	if err := errors.Join(errWords, errBlock, errOuter, errOwn); err != nil {
+		return nil, nil, err
 	}
 	p := &spawn.Program{}
 	parent := spawn.Slot(os.Getpid())
 	childStart(p, ours, unix.SIGKILL, &parent)
-	places := [][2]int{{theirs, fdControl}, {outer, fdStderr}, {file, fdImage}, {words, stderr}}
+	places := [][2]int{{theirs, fdControl}, {outer, fdStderr}, {executable, fdImage}, {blocked, fdBlock}, {words, stderr}}
 	if rules >= 0 {
 		places = append(places, [2]int{rules, fdRules})
 	}
@@ -181,21 +208,32 @@ func (l *launch) spawnBwrap(path string, args []string, image *spawn.Program, ru
 		p.Call("place descriptors", unix.SYS_DUP3, []spawn.Arg{spawn.Val(place[0]), spawn.Val(place[1]), spawn.Val(0)})
 	}
 	if err := l.execBwrap(p, path, args); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	pid, err := spawn.Start(p, 0, theirs)
-	for _, fd := range []int{theirs, file, rules, words, outer} {
+	for _, fd := range []int{theirs, executable, rules, words, outer, blocked} {
 		_ = unix.Close(fd)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s := newSession(pid, ours, p)
-	s.stderr, s.image = pipe[0], image
-	return s, nil
+	s.stderr = said
+	return s, &pendingImage{file: file, release: release}, nil
+}
+
+// pipe makes a pipe of our own.
+func pipe() (reading, writing int, err error) {
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		return -1, -1, err
+	}
+	reading, errReading := own(ends[0])
+	writing, errWriting := own(ends[1])
+	return reading, writing, errors.Join(errReading, errWriting)
 }
 
 // execBwrap adds the steps from the placed descriptors to exec. bwrap gets no

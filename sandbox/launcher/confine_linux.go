@@ -210,7 +210,7 @@ func (c *confinement) signals(p *spawn.Program) {
 
 // sigaction is the kernel's struct sigaction on amd64 and arm64.
 type sigaction struct {
-	handler uintptr // 0 is SIG_DFL, 1 is SIG_IGN
+	handler uintptr   // 0 is SIG_DFL, 1 is SIG_IGN
 	_       [3]uint64 // flags, restorer and mask
 }
 

@@ -10,12 +10,13 @@ import (
 // at firstOwn and above, so that moving to these numbers overwrites nothing
 // that is still needed.
 const (
-	fdControl = 3 // socket to the launcher
-	fdStderr  = 4 // the command's standard error, while bwrap has a pipe there
-	fdImage   = 5 // the program that bwrap executes
-	fdRules   = 6 // the command's Landlock rule set
-	fdText    = 7 // the command's script, until it is at fdScript
-	fdScript  = 9 // the command's script; the only one a command inherits
+	fdControl = 3  // socket to the launcher
+	fdStderr  = 4  // the command's standard error, while bwrap has a pipe there
+	fdImage   = 5  // the program that bwrap executes
+	fdRules   = 6  // the command's Landlock rule set
+	fdText    = 7  // the command's script, until it is at fdScript
+	fdScript  = 9  // the command's script; the only one a command inherits
+	fdBlock   = 10 // the pipe on which bwrap waits for the image
 	firstOwn  = 20
 )
 

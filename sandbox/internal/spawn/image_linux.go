@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"strconv"
 	"syscall"
 	"unsafe"
@@ -36,7 +37,7 @@ type instruction struct {
 	args   [6]Arg
 	out    unsafe.Pointer // where the result goes, or nil
 	accept uintptr
-	skip   uintptr // bytes to the next instruction after an error, 0 to fail
+	skip   uintptr // bytes to the next instruction, after an error or for a child; 0 is none
 	index  uintptr // of the step, for the failure message
 }
 
@@ -46,6 +47,8 @@ const (
 	opStore   // store 32 bits of the first argument
 	opEach    // call for every value of the second argument, up to an error
 	opProceed // call again if interrupted; 0 is EPIPE
+	opFork    // call; the child goes on after skip bytes
+	opGuard   // wait until the process of the first argument ends, and exit as it did
 )
 
 // imageArgs lies at the start of an image's data.
@@ -68,62 +71,127 @@ const (
 // imageEnd, twice, follows the code, so that its length can be found.
 const imageEnd = 0x646e6520
 
-// Image returns a descriptor of a program file that runs p, which must come
-// from [NewImage] and is of no further use but for [Program.Failure]. The file
-// is anonymous, sealed and closed on exec. It is a static program of two
-// segments without a runtime: its code walks the same table that a prepared
-// child walks. report is the descriptor, in the process that will execute the
-// file, for the message of a failing step.
-func (p *Program) Image(name string, report int) (fd int, err error) {
+// Child returns an empty program for a process that the image p forks.
+func (p *Program) Child() *Program { return &Program{memory: p.memory, tag: p.tag} }
+
+// NewImageFile returns an empty anonymous file for an image, and a second
+// descriptor with which the image can be executed when it is complete: a file
+// that is open for writing cannot be. Both are closed on exec.
+func NewImageFile(name string) (file, executable int, err error) {
+	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	file, err = unix.MemfdCreate(name, flags|unix.MFD_EXEC)
+	if errors.Is(err, syscall.EINVAL) { // before Linux 6.3 all could be executed
+		file, err = unix.MemfdCreate(name, flags)
+	}
+	if err != nil {
+		return -1, -1, err
+	}
+	executable, err = unix.Open("/proc/self/fd/"+strconv.Itoa(file), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		_ = unix.Close(file)
+		return -1, -1, err
+	}
+	return file, executable, nil
+}
+
+// Complete writes a program file that runs p into file, seals and closes it. p
+// must come from [NewImage] and is of no further use but for [Program.Failure].
+// The file is a static program of two segments without a runtime: its code
+// walks the same table that a prepared child walks. report is the descriptor,
+// in the process that will execute the file, for the message of a failing step.
+func (p *Program) Complete(file, report int) error {
+	defer func() { _ = unix.Close(file) }()
 	m := p.memory
-	if m == nil {
-		return -1, errors.New("the program was not made as an image")
+	if m == nil || !m.image {
+		return errors.New("the program was not made as an image")
 	}
 	defer m.release()
 	args := (*imageArgs)(unsafe.Pointer(&m.bytes[imageData]))
-	if err := p.instructions(args); err != nil {
-		return -1, err
+	if err := p.table(args); err != nil {
+		return err
 	}
 	args.report = uintptr(report)
 	args.msg[0] = imageTag
 	code, err := imageText()
 	if err != nil {
-		return -1, err
+		return err
 	}
 	if m.full {
-		return -1, errors.New("the image does not fit")
+		return errors.New("the image does not fit")
 	}
 	head := append(elfHeader(len(code), m.used-imageData), code...)
-	return imageFile(name, head, m.bytes[imageData:m.used])
+	if err := errors.Join(writeAt(file, head, 0), writeAt(file, m.bytes[imageData:m.used], imageData)); err != nil {
+		return err
+	}
+	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+	_, err = unix.FcntlInt(uintptr(file), unix.F_ADD_SEALS, seals)
+	return err
 }
 
-// instructions translates the steps.
-func (p *Program) instructions(args *imageArgs) error {
-	list := make([]instruction, len(p.steps))
-	for i := range p.steps {
-		s := &p.steps[i]
-		in := &list[i]
-		*in = instruction{nr: s.nr, args: s.args, out: unsafe.Pointer(s.out), accept: uintptr(s.accept), index: uintptr(i)}
-		in.skip = uintptr(s.skip) * unsafe.Sizeof(*in)
-		switch s.kind {
-		case kindCall:
-		case kindStore:
-			in.op, in.out = opStore, unsafe.Pointer(s.store)
-		case kindEach:
-			in.op = opEach
-		case kindProceed:
-			in.op = opProceed
-		case kindDefaults: // a program that was just executed has no handlers
-			*in = instruction{op: opCall, nr: syscall.SYS_GETPID, index: uintptr(i)}
-		case kindEqual, kindFork, kindGuard:
-			return errors.New("an image cannot " + s.name)
-		}
-		if !p.inImage(in) {
-			return errors.New("step " + strconv.Quote(s.name) + " leaves the image")
-		}
+// table places the instructions of p.
+func (p *Program) table(args *imageArgs) error {
+	list, err := p.instructions(0)
+	if err != nil {
+		return err
 	}
 	args.first = unsafe.Pointer(PlaceSlice(p, list))
 	args.end = unsafe.Add(args.first, uintptr(len(list))*unsafe.Sizeof(instruction{}))
+	return nil
+}
+
+// instructions translates the steps, of which the first has the number base,
+// and behind them those of the process that p forks.
+func (p *Program) instructions(base int) ([]instruction, error) {
+	list := make([]instruction, len(p.steps))
+	var child *Program
+	for i := range p.steps {
+		s, in := &p.steps[i], &list[i]
+		*in = instruction{nr: s.nr, args: s.args, out: unsafe.Pointer(s.out), accept: uintptr(s.accept), index: uintptr(base + i)}
+		in.skip = uintptr(s.skip) * unsafe.Sizeof(*in)
+		if s.kind == kindFork {
+			child = s.child
+			in.skip = uintptr(len(p.steps)-i) * unsafe.Sizeof(*in)
+		}
+		if err := in.translate(p, s); err != nil {
+			return nil, err
+		}
+		if !p.inImage(in) {
+			return nil, errors.New("step " + strconv.Quote(s.name) + " leaves the image")
+		}
+	}
+	if child == nil {
+		return list, nil
+	}
+	if child.memory != p.memory { // but for a child without data, which never has any
+		return nil, errors.New("the program of the child lies elsewhere")
+	}
+	more, err := child.instructions(base + len(p.steps))
+	return slices.Concat(list, more), err
+}
+
+// translate sets what depends on the kind of a step.
+func (in *instruction) translate(p *Program, s *step) error {
+	switch s.kind {
+	case kindCall:
+	case kindStore:
+		in.op, in.out = opStore, unsafe.Pointer(s.store)
+	case kindEach:
+		in.op = opEach
+	case kindProceed:
+		in.op = opProceed
+	case kindDefaults: // a program that was just executed has no handlers
+		in.nr = syscall.SYS_GETPID
+	case kindFork: // the code uses no stack, so the child needs none of its own
+		in.op, in.nr = opFork, syscall.SYS_CLONE
+		in.args = [6]Arg{Val(syscall.CLONE_VM | uintptr(syscall.SIGCHLD))}
+	case kindGuard:
+		if s.args[2].value != 0 {
+			return errors.New("an image does not kill")
+		}
+		in.op, in.out, in.args = opGuard, unsafe.Pointer(Place(p, Slot(0))), [6]Arg{s.args[0]}
+	case kindEqual:
+		return errors.New("an image cannot " + s.name)
+	}
 	return nil
 }
 
@@ -139,7 +207,7 @@ func (p *Program) inImage(in *instruction) bool {
 }
 
 // maxText is more than the code is long.
-const maxText = 1 << 10
+const maxText = 2 << 10
 
 // imageText returns a copy of the code. It is part of this program's text,
 // written so that it runs at any address.
@@ -202,28 +270,6 @@ func elfHeader(code, data int) []byte {
 	segment(elfLoad, elfRead|elfWrite, imageData, data)
 	segment(elfStack, elfRead|elfWrite, 0, 0)
 	return b
-}
-
-// imageFile writes the file. A file that is open for writing cannot be
-// executed, so the descriptor returned is another one.
-func imageFile(name string, head, data []byte) (int, error) {
-	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
-	fd, err := unix.MemfdCreate(name, flags|unix.MFD_EXEC)
-	if errors.Is(err, syscall.EINVAL) { // before Linux 6.3 all could be executed
-		fd, err = unix.MemfdCreate(name, flags)
-	}
-	if err != nil {
-		return -1, err
-	}
-	defer func() { _ = unix.Close(fd) }()
-	if err := errors.Join(writeAt(fd, head, 0), writeAt(fd, data, imageData)); err != nil {
-		return -1, err
-	}
-	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
-		return -1, err
-	}
-	return unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 }
 
 func writeAt(fd int, b []byte, offset int64) error {

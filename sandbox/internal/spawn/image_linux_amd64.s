@@ -57,12 +57,16 @@ next:
 	JEQ  store
 	CMPQ AX, $const_opEach
 	JEQ  each
+	CMPQ AX, $const_opGuard
+	JEQ  guard
 
 call:
 	MOVQ instruction_nr(BX), AX
 	SYSCALL
 	CMPQ AX, $-4095
 	JCC  failed
+	CMPQ instruction_op(BX), $const_opFork
+	JEQ  forked
 	CMPQ instruction_op(BX), $const_opProceed
 	JNE  done
 	TESTQ AX, AX
@@ -80,6 +84,8 @@ failed:
 judge:
 	CMPQ AX, instruction_accept(BX)
 	JEQ  done
+	CMPQ instruction_op(BX), $const_opFork
+	JEQ  report
 	MOVQ instruction_skip(BX), CX
 	TESTQ CX, CX
 	JZ   report
@@ -95,6 +101,48 @@ done:
 advance:
 	ADDQ $instruction__size, BX
 	JMP  next
+
+forked:
+	TESTQ AX, AX
+	JNZ  done
+	ADDQ instruction_skip(BX), BX
+	JMP  next
+
+guard:
+	MOVQ DI, R13
+	MOVQ instruction_out(BX), SI
+
+wait:
+	MOVQ $-1, DI
+	XORL DX, DX
+	XORL R10, R10
+	MOVQ $61, AX // SYS_WAIT4
+	SYSCALL
+	CMPQ AX, R13
+	JEQ  ended
+	CMPQ AX, $-const_imageEINTR
+	JEQ  wait
+	CMPQ AX, $-4095
+	JCS  wait // another child
+	JMP  end
+
+ended:
+	// A shell's status: the exit code, or 128 and the signal.
+	MOVL (SI), DI
+	MOVL DI, CX
+	ANDL $0x7f, CX
+	JNZ  killed
+	SHRL $8, DI
+	ANDL $0xff, DI
+	JMP  exit
+
+killed:
+	LEAL 128(CX), DI
+
+exit:
+	MOVQ $231, AX // SYS_EXIT_GROUP
+	SYSCALL
+	INT  $3
 
 store:
 	MOVQ instruction_out(BX), CX

@@ -55,12 +55,16 @@ next:
 	BEQ  store
 	CMP  $const_opEach, R10
 	BEQ  each
+	CMP  $const_opGuard, R10
+	BEQ  guard
 
 call:
 	MOVD R22, R0
 	SVC
 	CMN  $4095, R0
 	BHS  failed
+	CMP  $const_opFork, R10
+	BEQ  forked
 	CMP  $const_opProceed, R10
 	BNE  done
 	CBNZ R0, done
@@ -78,6 +82,8 @@ judge:
 	MOVD instruction_accept(R20), R9
 	CMP  R9, R0
 	BEQ  done
+	CMP  $const_opFork, R10
+	BEQ  report
 	MOVD instruction_skip(R20), R9
 	CBZ  R9, report
 	ADD  R9, R20
@@ -91,6 +97,47 @@ done:
 advance:
 	ADD  $instruction__size, R20
 	B    next
+
+forked:
+	CBNZ R0, done
+	MOVD instruction_skip(R20), R9
+	ADD  R9, R20
+	B    next
+
+guard:
+	MOVD instruction_out(R20), R24
+
+wait:
+	MOVD $-1, R0
+	MOVD R24, R1
+	MOVD $0, R2
+	MOVD $0, R3
+	MOVD $260, R8 // SYS_WAIT4
+	SVC
+	CMP  R22, R0
+	BEQ  ended
+	CMN  $const_imageEINTR, R0
+	BEQ  wait
+	CMN  $4095, R0
+	BLO  wait // another child
+	B    end
+
+ended:
+	// A shell's status: the exit code, or 128 and the signal.
+	MOVWU (R24), R0
+	AND  $0x7f, R0, R9
+	CBNZ R9, killed
+	LSR  $8, R0
+	AND  $0xff, R0
+	B    exit
+
+killed:
+	ADD  $128, R9, R0
+
+exit:
+	MOVD $94, R8 // SYS_EXIT_GROUP
+	SVC
+	BRK
 
 store:
 	MOVD instruction_out(R20), R9

@@ -29,11 +29,14 @@ func image(t *testing.T) *Program {
 // sent, up to the end of file.
 func execute(t *testing.T, p *Program) (syscall.WaitStatus, []string) {
 	t.Helper()
-	file, err := p.Image("test", imageReport)
+	writable, file, err := NewImageFile("test")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = unix.Close(file) }()
+	if err := p.Complete(writable, imageReport); err != nil {
+		t.Fatal(err)
+	}
 	ours, theirs := report(t)
 	var starter Program
 	starter.Call("dup3", unix.SYS_DUP3, []Arg{Val(theirs), Val(imageReport), Val(0)}, Accept(syscall.EINVAL))
@@ -196,7 +199,7 @@ func TestImageBecomesTheCommand(t *testing.T) {
 func TestImageRefusesWhatItCannotHold(t *testing.T) {
 	tests := map[string]func(*Program){
 		"a fork":            func(p *Program) { p.Fork(&Program{}, p.Slot(0)) },
-		"a guardian":        func(p *Program) { p.Guard(p.Slot(0), p.Slot(0), false) },
+		"a killer":          func(p *Program) { p.Guard(p.Slot(0), p.Slot(0), true) },
 		"a comparison":      func(p *Program) { p.Equal("getppid", syscall.SYS_GETPPID, p.Slot(1)) },
 		"another's slot":    func(p *Program) { p.Call("getpid", syscall.SYS_GETPID, nil, Into(new(Slot))) },
 		"another's value":   func(p *Program) { p.Call("exit", syscall.SYS_EXIT_GROUP, []Arg{Result(new(Slot))}) },
@@ -206,13 +209,63 @@ func TestImageRefusesWhatItCannotHold(t *testing.T) {
 	for name, build := range tests {
 		p := image(t)
 		build(p)
-		if fd, err := p.Image("test", imageReport); err == nil {
+		if err := complete(t, p); err == nil {
 			t.Errorf("%s: no error", name)
-			_ = unix.Close(fd)
 		}
 	}
-	if _, err := (&Program{}).Image("test", imageReport); err == nil {
+	if err := complete(t, &Program{}); err == nil {
 		t.Error("a program of another kind: no error")
+	}
+}
+
+func complete(t *testing.T, p *Program) error {
+	t.Helper()
+	file, executable, err := NewImageFile("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = unix.Close(executable)
+	return p.Complete(file, imageReport)
+}
+
+// TestImageForks lets an image stand by a child: it ends as the child does,
+// whatever other children it has, and the child's failures have names.
+func TestImageForks(t *testing.T) {
+	tests := map[string]struct {
+		script   string // "" executes what is not there
+		status   int
+		messages int
+	}{
+		"exit":    {"exit 7", 7, 0},
+		"signal":  {"kill -KILL $$", 137, 0},
+		"orphans": {"( (exit 9) & ); ( (exit 8) & ); echo here >&3; sleep 0.1; exit 3", 3, 1},
+		"failure": {"", exitWrapper, 1},
+	}
+	for name, tt := range tests {
+		p := image(t)
+		p.Call("adopt", syscall.SYS_PRCTL, []Arg{Val(unix.PR_SET_CHILD_SUBREAPER), Val(1)})
+		pid, child := p.Slot(0), p.Child()
+		path := "/bin/sh"
+		if tt.script == "" {
+			path = "/nonexistent"
+		}
+		argv, _ := child.Strings([]string{"sh", "-c", tt.script})
+		envp, _ := child.Strings([]string{"PATH=/usr/bin:/bin"})
+		child.Call("getuid", syscall.SYS_GETUID, nil)
+		child.Call("execve", syscall.SYS_EXECVE, []Arg{child.String(path), argv, envp})
+		p.Fork(child, pid)
+		p.Call("close", syscall.SYS_CLOSE, []Arg{Val(0)}, Accept(syscall.EBADF))
+		p.Guard(pid, p.Slot(0), false)
+		ws, messages := execute(t, p)
+		if ws.ExitStatus() != tt.status || len(messages) != tt.messages {
+			t.Errorf("%s: status %d, messages %q", name, ws.ExitStatus(), messages)
+		}
+		if tt.script != "" {
+			continue
+		}
+		if f, ok := p.Failure([]byte(messages[0])); !ok || f.Step != "execve" || !errors.Is(f, syscall.ENOENT) {
+			t.Errorf("%s: failure %v, want execve: ENOENT", name, f)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package spawn
 
 import (
+	"slices"
 	"syscall"
 	"unsafe"
 
@@ -16,12 +17,29 @@ const imageBase = 0x10_0000_0000
 // page size. Before it lies the code, which cannot be written.
 const imageData = 0x1_0000
 
-// memory is the data of an image while it is made. Whatever the system calls
-// of the program are given must lie in it, other memory does not exist there.
+// memory is the data of a program. For an image, while it is made, it lies at
+// imageBase; whatever the system calls of the program are given must be in it,
+// other memory does not exist there. For a child it is a piece of the heap, or
+// several: small objects of all sizes would touch many pages for the first
+// time. The collector does not see the pointers in it, which lead to other data
+// of the same program.
 type memory struct {
-	bytes []byte // at imageBase
-	used  int
-	full  bool
+	bytes  []byte
+	used   int
+	filled [][]byte // a child's pieces before bytes
+	image  bool
+	full   bool // an image does not grow
+}
+
+// piece is the size of a piece of a child's memory.
+const piece = 40 << 10
+
+// take returns size bytes for p, or nil if they do not fit into an image.
+func (p *Program) take(size uintptr) unsafe.Pointer {
+	if p.memory == nil {
+		p.memory = &memory{bytes: make([]byte, piece)}
+	}
+	return p.memory.take(size)
 }
 
 // newMemory maps memory for size bytes of data.
@@ -37,7 +55,7 @@ func newMemory(size int) (*memory, error) {
 		return nil, &StepError{Step: "map the image", Errno: syscall.EEXIST}
 	}
 	start := *(*unsafe.Pointer)(unsafe.Pointer(&at))
-	m := &memory{bytes: unsafe.Slice((*byte)(start), length), used: imageData}
+	m := &memory{bytes: unsafe.Slice((*byte)(start), length), used: imageData, image: true}
 	_ = m.take(unsafe.Sizeof(imageArgs{}))
 	return m, nil
 }
@@ -46,9 +64,12 @@ func newMemory(size int) (*memory, error) {
 func (m *memory) take(size uintptr) unsafe.Pointer {
 	const align = 16
 	from := (m.used + align - 1) &^ (align - 1)
-	if size > uintptr(len(m.bytes)-from) {
-		m.full = true
-		return nil
+	if from > len(m.bytes) || size > uintptr(len(m.bytes)-from) {
+		if m.image {
+			m.full = true
+			return nil
+		}
+		m.filled, m.bytes, from = append(m.filled, m.bytes), make([]byte, max(size, piece)), 0
 	}
 	m.used = from + int(size)
 	return unsafe.Pointer(&m.bytes[from])
@@ -56,28 +77,28 @@ func (m *memory) take(size uintptr) unsafe.Pointer {
 
 // holds reports whether p lies in what was taken.
 func (m *memory) holds(p unsafe.Pointer) bool {
-	at := uintptr(p)
-	return at >= imageBase+imageData && at < imageBase+uintptr(m.used)
+	in := func(b []byte) bool {
+		start := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+		return uintptr(p) >= start && uintptr(p) < start+uintptr(len(b))
+	}
+	return in(m.bytes[:m.used]) || slices.ContainsFunc(m.filled, in)
 }
 
 // release unmaps the memory. The program is of no use afterwards.
 func (m *memory) release() {
 	_, _, _ = syscall.Syscall(syscall.SYS_MUNMAP, uintptr(unsafe.Pointer(&m.bytes[0])), uintptr(len(m.bytes)), 0)
-	m.bytes = nil
+	m.bytes, m.used = nil, 0
 }
 
 // Place returns a copy of v that the child of p can see and that lives as long
 // as p. Pointers in v must come from Place as well.
 func Place[T any](p *Program, v T) *T {
-	if p.memory != nil {
-		if at := (*T)(p.memory.take(unsafe.Sizeof(v))); at != nil {
-			*at = v
-			return at
-		}
+	if at := (*T)(p.take(unsafe.Sizeof(v))); at != nil {
+		*at = v
+		return at
 	}
-	at := new(T)
+	at := new(T) // the image is refused
 	*at = v
-	p.keep = append(p.keep, at)
 	return at
 }
 
@@ -86,13 +107,9 @@ func PlaceSlice[T any](p *Program, list []T) *T {
 	if len(list) == 0 {
 		return Place(p, *new(T))
 	}
-	if p.memory != nil {
-		if at := (*T)(p.memory.take(uintptr(len(list)) * unsafe.Sizeof(list[0]))); at != nil {
-			copy(unsafe.Slice(at, len(list)), list)
-			return at
-		}
+	if at := (*T)(p.take(uintptr(len(list)) * unsafe.Sizeof(list[0]))); at != nil {
+		copy(unsafe.Slice(at, len(list)), list)
+		return at
 	}
-	list = append([]T(nil), list...)
-	p.keep = append(p.keep, list)
-	return &list[0]
+	return &list[0] // the image is refused
 }

@@ -58,8 +58,8 @@ type step struct {
 // Build it completely before running it; it is not safe for concurrent use.
 type Program struct {
 	steps  []step
-	keep   []any   // what the steps point to, or
-	memory *memory // where it lies, in an image
+	keep   []any   // what the steps point to, beside
+	memory *memory // where their data lies, nil without data
 	tag    byte    // of failure messages, 0 is FailureTag
 }
 
@@ -75,6 +75,16 @@ func Accept(errno syscall.Errno) Option { return func(st *step) { st.accept = er
 // SkipOnError makes any error jump over the n steps that follow.
 func SkipOnError(n int) Option { return func(st *step) { st.skip = n + 1 } }
 
+// add appends a step. Most programs have fewer than what there is room for at
+// once; growing through all sizes would touch more memory.
+func (p *Program) add(s step) {
+	if p.steps == nil {
+		const room = 40
+		p.steps = make([]step, 0, room)
+	}
+	p.steps = append(p.steps, s)
+}
+
 // Call appends a system call. name appears in error texts.
 func (p *Program) Call(name string, nr uintptr, args []Arg, opts ...Option) {
 	st := step{kind: kindCall, name: name, nr: nr}
@@ -82,19 +92,19 @@ func (p *Program) Call(name string, nr uintptr, args []Arg, opts ...Option) {
 	for _, opt := range opts {
 		opt(&st)
 	}
-	p.steps = append(p.steps, st)
+	p.add(st)
 }
 
 // Each appends a system call that is made for every value from 0 to last as its
 // second argument, or up to the first error, which is ignored.
 func (p *Program) Each(name string, nr uintptr, first Arg, last int) {
-	p.steps = append(p.steps, step{kind: kindEach, name: name, nr: nr, args: [6]Arg{first, Val(last)}})
+	p.add(step{kind: kindEach, name: name, nr: nr, args: [6]Arg{first, Val(last)}})
 }
 
 // DefaultSignals appends the step that takes away every signal handler. It
 // belongs before signals are unblocked.
 func (p *Program) DefaultSignals() {
-	p.steps = append(p.steps, step{kind: kindDefaults, name: "reset signal handlers", action: new(action)})
+	p.add(step{kind: kindDefaults, name: "reset signal handlers", action: new(action)})
 }
 
 // Slot returns a slot that holds v.
@@ -103,20 +113,20 @@ func (p *Program) Slot(v int) *Slot { return Place(p, Slot(v)) }
 // Store copies the low 32 bits of s to dst, for structures that carry a
 // descriptor.
 func (p *Program) Store(dst *int32, s *Slot) {
-	p.steps = append(p.steps, step{kind: kindStore, store: dst, args: [6]Arg{Result(s)}})
+	p.add(step{kind: kindStore, store: dst, args: [6]Arg{Result(s)}})
 }
 
 // Equal appends a system call without arguments that must return what s
 // holds.
 func (p *Program) Equal(name string, nr uintptr, s *Slot) {
-	p.steps = append(p.steps, step{kind: kindEqual, name: name, nr: nr, args: [6]Arg{Result(s)}})
+	p.add(step{kind: kindEqual, name: name, nr: nr, args: [6]Arg{Result(s)}})
 }
 
 // Proceed reads one byte from fd and fails at end of file: the process at the
 // other end decides whether this one goes on.
 func (p *Program) Proceed(name string, fd Arg) {
 	b := Place(p, [8]byte{})
-	p.steps = append(p.steps, step{
+	p.add(step{
 		kind: kindProceed, name: name, nr: syscall.SYS_READ,
 		args: [6]Arg{fd, Val(uintptr(unsafe.Pointer(b))), Val(1)},
 	})
@@ -125,7 +135,7 @@ func (p *Program) Proceed(name string, fd Arg) {
 // Fork appends a fork whose child runs the program child; its pid goes to s.
 func (p *Program) Fork(child *Program, s *Slot) {
 	p.keep = append(p.keep, child)
-	p.steps = append(p.steps, step{kind: kindFork, name: "fork", out: s, child: child})
+	p.add(step{kind: kindFork, name: "fork", out: s, child: child})
 }
 
 // Guard appends the end of a guardian: it waits until the process in child
@@ -136,13 +146,13 @@ func (p *Program) Fork(child *Program, s *Slot) {
 // Killing is kill(-1, SIGKILL). That is safe only where the kernel limits it
 // to this guardian's own processes: as pid 1 of a pid namespace, or in a
 // Landlock domain with the signal scope. With contained false nothing but the
-// child is waited for.
+// child is waited for. An image has neither contained nor parent.
 func (p *Program) Guard(child, parent *Slot, contained bool) {
 	st := step{kind: kindGuard, name: "guard", args: [6]Arg{Result(child), Result(parent), Val(0)}}
 	if contained {
 		st.args[2] = Val(1)
 	}
-	p.steps = append(p.steps, st)
+	p.add(st)
 }
 
 // Keep keeps v alive as long as the program.
@@ -175,16 +185,13 @@ func (p *Program) Strings(list []string) (Arg, error) {
 	return Val(uintptr(unsafe.Pointer(PlaceSlice(p, append(ptrs, nil))))), nil
 }
 
-// Pointer keeps the object alive and returns its address as an argument. In an
-// image it is the address of a copy, unless v comes from [Place].
+// Pointer returns the address of a copy of v as an argument, or that of v if it
+// comes from [Place]. Pointers in v must come from there.
 func Pointer[T any](p *Program, v *T) Arg {
-	switch {
-	case p.memory == nil:
-		p.keep = append(p.keep, v)
-	case !p.memory.holds(unsafe.Pointer(v)):
-		v = Place(p, *v)
+	if p.memory != nil && p.memory.holds(unsafe.Pointer(v)) {
+		return Val(uintptr(unsafe.Pointer(v)))
 	}
-	return Val(uintptr(unsafe.Pointer(v)))
+	return Val(uintptr(unsafe.Pointer(Place(p, *v))))
 }
 
 // StepError is a step that failed.
