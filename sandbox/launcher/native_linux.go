@@ -146,6 +146,7 @@ func (l *launch) confineInNamespaces(p *spawn.Program, m machine, c *confinement
 	}
 	c.filter = filter(m, seccomp.Options{
 		Sockets: l.namespaceSockets(), Supervised: true, Metadata: l.namespaceMetadata(),
+		Unscoped: m.abi < ruleset.ScopeABI,
 	})
 	c.notify = len(c.filter) > 0
 	if c.ruleset >= 0 {

@@ -33,6 +33,10 @@ type Options struct {
 	// HostVisible closes the calls that act on processes and shared objects
 	// by number. Needed where there is no pid or ipc namespace.
 	HostVisible bool
+	// Unscoped closes signals to the caller's process group. Needed in a pid
+	// namespace where Landlock scopes no signals: the group that a command
+	// starts in has members outside.
+	Unscoped bool
 }
 
 // room is more instructions than a filter has.
@@ -59,6 +63,8 @@ func Build(arch Arch, o Options) []Instruction {
 	f.limits()
 	if o.HostVisible {
 		f.otherProcesses()
+	} else {
+		f.ownGroup()
 	}
 	if o.HostVisible && o.Supervised {
 		f.terminalPaths()
@@ -280,6 +286,37 @@ func (f *filter) ownLimit(b *assembler) {
 		b.errno(ePerm)
 	}
 	b.allow()
+}
+
+// ownGroup closes calls for a process group where a pid namespace does the rest.
+// It hides numbers, not members: the group that the command starts in is the
+// launcher's, and "my group" needs no number. A user's processes, by contrast,
+// are only those in the namespace (kernel/sys.c).
+func (f *filter) ownGroup() {
+	const priorityGroup, ioPriorityGroup, signalGroup = 1, 2, 4
+	f.on("setpriority", func(b *assembler) {
+		b.low(0)
+		b.when(priorityGroup, func(c *assembler) { c.errno(ePerm) })
+		b.allow()
+	})
+	f.on("ioprio_set", func(b *assembler) {
+		b.low(0)
+		b.when(ioPriorityGroup, func(c *assembler) { c.errno(ePerm) })
+		b.allow()
+	})
+	if !f.o.Unscoped {
+		return
+	}
+	f.on("kill", func(b *assembler) {
+		b.low(0)
+		b.when(0, func(c *assembler) { c.errno(ePerm) })
+		b.allow()
+	})
+	f.on("pidfd_send_signal", func(b *assembler) {
+		b.low(3)
+		b.whenSet(signalGroup, func(c *assembler) { c.errno(ePerm) })
+		b.allow()
+	})
 }
 
 // otherProcesses limits calls that name a process to the caller itself, and

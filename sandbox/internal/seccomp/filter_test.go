@@ -22,7 +22,7 @@ const (
 
 func archs() []Arch { return []Arch{amd64(), arm64()} }
 
-// The four filters the launcher builds.
+// The filters the launcher builds.
 func variants() map[string]Options {
 	return map[string]Options{
 		"namespace":  {Sockets: SocketsPrivate, Supervised: true},
@@ -30,6 +30,7 @@ func variants() map[string]Options {
 		"supervised": {Sockets: SocketsTCP, Supervised: true, Metadata: true, HostVisible: true},
 		"closed":     {Sockets: SocketsNone, Supervised: true, Metadata: true, HostVisible: true},
 		"plain":      {Sockets: SocketsNone, HostVisible: true},
+		"unscoped":   {Sockets: SocketsPrivate, Supervised: true, Unscoped: true},
 	}
 }
 
@@ -147,6 +148,18 @@ func TestDecisions(t *testing.T) {
 		{"supervised closed plain", "setpriority", [6]uint64{2, 0, 5}, perm}, // every process of the user
 		{"supervised closed plain", "ioprio_set", [6]uint64{1, 0}, allow},
 		{"supervised closed plain", "ioprio_set", [6]uint64{2, 0}, perm},
+		{"", "setpriority", [6]uint64{1, 0, 5}, perm}, // a process group
+		{"", "setpriority", [6]uint64{high | 1, 0, 5}, perm},
+		{"", "ioprio_set", [6]uint64{2, 0}, perm},
+		{"namespace open unscoped", "setpriority", [6]uint64{0, 42, 5}, allow},
+		{"namespace open unscoped", "setpriority", [6]uint64{2, 0, 5}, allow},
+		{"namespace open unscoped", "ioprio_set", [6]uint64{3, 0}, allow},
+		{"unscoped", "kill", [6]uint64{0, 9}, perm},
+		{"unscoped", "kill", [6]uint64{high, 9}, perm},
+		{"unscoped", "kill", [6]uint64{0xffffffff, 9}, allow},
+		{"unscoped", "pidfd_send_signal", [6]uint64{7, 9, 0, 4}, perm},
+		{"unscoped", "pidfd_send_signal", [6]uint64{7, 9, 0, 0}, allow},
+		{"namespace open supervised closed plain", "kill", [6]uint64{0, 9}, allow},
 		{"supervised closed plain", "shmget", [6]uint64{}, nosys},
 		{"namespace open", "shmget", [6]uint64{}, allow},
 	}
