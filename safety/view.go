@@ -40,6 +40,8 @@ type viewIndex struct {
 // branch is one alternative of a rule's expression.
 type branch struct {
 	rule int
+	// unix and windows say which lines the rule is for.
+	unix, windows bool
 	// expr is nil if every line with the first word matches.
 	expr func() *regexp.Regexp
 	// literals are sets of strings; a match contains one of each set. Sets that
@@ -68,8 +70,9 @@ func (x *viewIndex) add(i int, expr string) {
 	if err != nil {
 		panic(fmt.Sprintf("bug: rule %s: %v", x.rules[i].ID, err))
 	}
+	platform := x.rules[i].Platform
 	b := &branch{
-		rule: i,
+		rule: i, unix: platform.covers(PlatformUnix), windows: platform.covers(PlatformWindows),
 		expr: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) }),
 	}
 	words := firstWords(re)
@@ -290,11 +293,15 @@ func (r *grader) view(v view) {
 
 // try matches the branches of a list.
 func (r *grader) try(list []*branch, v view) {
+	onlyUnix, onlyWindows := !v.dialect.windows(), !v.dialect.unix()
 	for _, b := range list {
+		if onlyUnix && !b.unix || onlyWindows && !b.windows {
+			continue
+		}
 		if r.g.explain == nil && r.g.matched.has(b.rule) {
 			continue
 		}
-		if !r.index.rules[b.rule].Platform.covers(v.dialect) || !containsAll(v.line, b.literals) {
+		if !containsAll(v.line, b.literals) {
 			continue
 		}
 		if b.expr == nil || b.expr().MatchString(v.line) {

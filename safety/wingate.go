@@ -22,8 +22,10 @@ type winGate struct {
 	words map[string]gateWord
 	// variables are the names, in lower case, of those that Windows resolves.
 	variables map[string]string
-	// longest is the length of the longest of the words.
+	// longest is the length of the longest of the words; lengths holds, by first
+	// byte, a bit for each length that they have.
 	longest int
+	lengths [256]uint64
 }
 
 // gateWord says what a word is; it may be several things.
@@ -45,7 +47,8 @@ const (
 	gateCom
 )
 
-// maxGateWord is the length of the longest word that the gate looks up.
+// maxGateWord is the length of the longest word that the gate looks up; lengths
+// have 64 bits.
 const maxGateWord = 48
 
 // newWinGate collects the names: commands and aliases of the tables, the first
@@ -78,6 +81,9 @@ func newWinGate(e *engine, rules []*rule, x *viewIndex) *winGate {
 	}
 	for name := range g.words {
 		g.longest = min(maxGateWord, max(g.longest, len(name)))
+		if name != "" && len(name) <= maxGateWord {
+			g.lengths[name[0]] |= 1 << len(name)
+		}
 	}
 	return g
 }
@@ -128,7 +134,7 @@ func (g *winGate) opens(line string) bool {
 			s.quote = toggleQuote(s.quote, c)
 			continue
 		}
-		if n > 0 && n <= g.longest && s.word(g.words[string(token[:n])], upper) {
+		if n > 0 && n <= g.longest && s.word(g.kind(token[:n]), upper) {
 			return true
 		}
 		n, upper = 0, false
@@ -137,6 +143,14 @@ func (g *winGate) opens(line string) bool {
 		}
 	}
 	return s.doubts()
+}
+
+// kind says what a word is.
+func (g *winGate) kind(word []byte) gateWord {
+	if g.lengths[word[0]]>>len(word)&1 == 0 {
+		return 0
+	}
+	return g.words[string(word)]
 }
 
 // doubts reports whether what was seen may mean something else to Windows when
