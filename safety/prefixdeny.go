@@ -60,8 +60,10 @@ func (m *Matcher) matchDeny(prefix []string, cmd string) PrefixMatch {
 // directories, global options and the order of flags aside.
 func (m *Matcher) startsWith(words []word, prefix []string, dialect Platform) bool {
 	switch {
+	case isUnknown(words[0]) && dialect == PlatformWindows:
+		return !isExpression(words[1:]) // else it may be the whole prefix
 	case isUnknown(words[0]):
-		return true // it may be the whole prefix
+		return true
 	case !m.sameProgram(words[0], prefix[0], dialect):
 		return false
 	case hasPrefixWords(words, prefix):
@@ -91,7 +93,7 @@ func (m *Matcher) startsWith(words []word, prefix []string, dialect Platform) bo
 		if o.has {
 			name += "=" + o.value.text
 		}
-		if !flags[name] {
+		if !flags[name] && !slices.ContainsFunc(words, isUnknown) { // which may be the option
 			return false
 		}
 	}
@@ -106,10 +108,42 @@ func (m *Matcher) sameProgram(w word, want string, dialect Platform) bool {
 	}
 	if dialect == PlatformWindows {
 		t := m.engine().win
-		return t.winName(w.text) == t.winName(want)
+		if w.prog != nil { // strings put together by an operator
+			w.text = strings.ReplaceAll(w.text, "+", "")
+		}
+		return sameRemoval(t.winName(w.text), t.winName(want))
 	}
 	w.text = baseName(w.text)
 	return mayBe(w, baseName(want))
+}
+
+// isExpression reports whether a value that rest follows is part of an expression
+// of PowerShell: a member of it is named, it is assigned to, or compared. By
+// itself it is only shown.
+func isExpression(rest []word) bool {
+	if len(rest) == 0 || rest[0].text == "" || rest[0].text == "in" { // of foreach
+		return true
+	}
+	text := strings.ToLower(rest[0].text)
+	switch strings.TrimLeft(text, "-ci") {
+	case "eq", "ne", "gt", "lt", "ge", "le", "like", "notlike", "match", "notmatch", "ontains", "notcontains", "n", "notin", "replace", "split", "join", "s", "snot", "as",
+		"and", "or", "xor", "not", "band", "bor", "bxor", "f", "shl", "shr":
+		return text[0] == '-'
+	}
+	return strings.IndexByte(".=+-*/%![(,?:|<>", text[0]) >= 0 && !isParameter(text)
+}
+
+// isParameter recognises the name of a parameter, as in "-Path".
+func isParameter(text string) bool {
+	return len(text) > 2 && text[0] == '-' && text[1] >= 'a' && text[1] <= 'z'
+}
+
+// sameRemoval compares names of Windows. Those by which cmd.exe deletes are other
+// names of one cmdlet in PowerShell.
+func sameRemoval(a, b string) bool {
+	const cmdlet = "remove-item"
+	deletes := func(name string) bool { return name == "del" || name == "rd" }
+	return a == b || a == cmdlet && deletes(b) || b == cmdlet && deletes(a)
 }
 
 // mayStartWith reports whether words start with those of a prefix, or may: a
@@ -148,9 +182,14 @@ func mayBe(w word, want string) bool {
 	return (w.dyn || w.glob && isPattern(pattern)) && globMatch(pattern, want)
 }
 
-// isUnknown reports whether nothing is known about a word: it is an expansion
-// and no more.
-func isUnknown(w word) bool { return w.dyn && strings.Trim(wildcards(baseName(w.text)), "*?") == "" }
+// isUnknown reports whether nothing is known about a word: it is an expansion, or
+// a value in brackets, and no more.
+func isUnknown(w word) bool {
+	if w.prog != nil && strings.Trim(w.text, "()$@") == "" {
+		return true
+	}
+	return w.dyn && strings.Trim(wildcards(baseName(w.text)), "*?") == ""
+}
 
 // baseName is the last component of a path.
 func baseName(s string) string { return s[strings.LastIndexByte(s, '/')+1:] }
