@@ -162,6 +162,40 @@ func TestParentsStay(t *testing.T) {
 	})
 }
 
+// TestLauncherInARoot: a command cannot replace the program that will confine
+// the next one.
+func TestLauncherInARoot(t *testing.T) {
+	image, err := os.ReadFile(program)
+	must(t, err)
+	rungs(t, func(t *testing.T, u user, backend string) {
+		dir := u.home(t)
+		local := filepath.Join(dir, "modules", "bin", "steerable-sandbox")
+		must(t, os.MkdirAll(filepath.Dir(local), 0o755))
+		must(t, os.WriteFile(local, image, 0o755))
+		u.own(t, dir)
+		c := call{u: u, backend: backend, dir: dir, flags: []string{"--json"}}
+		c.command = "echo evil > modules/bin/steerable-sandbox; cp /bin/true new; mv new modules/bin/steerable-sandbox; mv modules/bin modules/x; mv modules x"
+		cmd := c.cmd(t)
+		cmd.Path = local
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		_ = cmd.Run()
+		report, _, _ := strings.Cut(stderr.String(), "\n")
+		if backend == "landlock" {
+			if !strings.Contains(report, `"notEnforced":["protect"]`) {
+				t.Errorf("the report is %s", report)
+			}
+			return
+		}
+		if !strings.Contains(report, `"enforcement":"full"`) {
+			t.Errorf("the report is %s", report)
+		}
+		if now, err := os.ReadFile(local); err != nil || string(now) != string(image) {
+			t.Errorf("the launcher is another one now, %v", err)
+		}
+	})
+}
+
 // TestNothingElseIsRemoved: the launcher removes files that undermine a
 // repository, and lets nobody turn that against another directory.
 func TestNothingElseIsRemoved(t *testing.T) {

@@ -33,6 +33,7 @@ func startupFiles() []string {
 		".zshrc", ".zshenv", ".zprofile", ".zlogin", ".envrc",
 		".gitconfig", ".gitmodules", ".ripgreprc", ".mcp.json",
 		".vscode", ".idea", ".husky", ".claude", ".agents", ".codex", ".cursor",
+		".steerable", ".ssh", ".aws", // in a home directory
 	}
 }
 
@@ -62,6 +63,23 @@ func ProtectedPaths(roots, gitDirs []string) []Protected {
 	}
 	for _, dir := range gitDirs {
 		list = append(list, gitProtection(dir, writable, false)...)
+	}
+	return append(list, ownPrograms(writable)...)
+}
+
+// ownPrograms protects the running program and those beside it, where they are
+// installed in a writable directory: whoever could replace them would confine
+// the next command.
+func ownPrograms(writable []string) []Protected {
+	own, err := os.Executable()
+	if err != nil || slices.Contains(writable, "/") || !InRoots(own, writable) {
+		return nil // with everything writable by request, this is as well
+	}
+	var list []Protected
+	for _, name := range []string{filepath.Base(own), "steerable-sandbox", "steerable-sidecar", "steerable-egress-proxy"} {
+		if path, ok := resolveIn(filepath.Join(filepath.Dir(own), name), writable); ok {
+			list = append(append(list, ancestors(path, writable)...), Protected{Path: path})
+		}
 	}
 	return list
 }
