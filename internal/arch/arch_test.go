@@ -43,6 +43,7 @@ var allowed = map[string][]string{
 	"sandbox":                     {"egress", "sandbox/policy"},
 	"sandbox/internal/mount":      {"sandbox/internal/spawn", "sandbox/policy"},
 	"sandbox/internal/nofile":     {},
+	"sandbox/internal/prefault":   {},
 	"sandbox/internal/ruleset":    {},
 	"sandbox/internal/seatbelt":   {"egress", "sandbox/policy"},
 	"sandbox/internal/seccomp":    {},
@@ -50,7 +51,7 @@ var allowed = map[string][]string{
 	"sandbox/internal/spawn":      {},
 	"sandbox/internal/supervisor": {"sandbox/internal/seccomp", "sandbox/policy"},
 	"sandbox/launcher": {
-		"sandbox/internal/mount", "sandbox/internal/nofile", "sandbox/internal/ruleset", "sandbox/internal/seatbelt", "sandbox/internal/seccomp",
+		"sandbox/internal/mount", "sandbox/internal/nofile", "sandbox/internal/prefault", "sandbox/internal/ruleset", "sandbox/internal/seatbelt", "sandbox/internal/seccomp",
 		"sandbox/internal/signals", "sandbox/internal/spawn", "sandbox/internal/supervisor", "sandbox/policy",
 	},
 	"proxy":                  {"egress", "proxy/internal/chunked", "proxy/internal/head", "proxy/internal/hello", "proxy/internal/relay", "proxy/internal/resolve"},

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/steerable-go/sidecar/sandbox/internal/mount"
+	_ "github.com/steerable-go/sidecar/sandbox/internal/prefault" // for its initialisation
 	"github.com/steerable-go/sidecar/sandbox/internal/ruleset"
 	"github.com/steerable-go/sidecar/sandbox/internal/seccomp"
 	"github.com/steerable-go/sidecar/sandbox/policy"
@@ -34,7 +35,7 @@ func (l *launch) run() (code int, err error) {
 	// (golang/go#27505). While packages initialise this is the main thread,
 	// which lives as long as the process.
 	runtime.LockOSThread()
-	arch, ok := seccomp.ArchOf(runtime.GOARCH)
+	arch, ok := seccomp.Host()
 	if !ok {
 		return 0, &wrapperError{what: "no system call table for " + runtime.GOARCH}
 	}
