@@ -49,6 +49,7 @@ const longScript = 4 << 10
 // with one statement in memory at a time; ok is false, and nothing was walked, if
 // it takes the parser to read one of them. No other tree may be in use.
 func (a *analysis) streamTree(src string, f frame, sc *scope) (out output, ok bool) {
+	var all joiner
 	for _, walk := range []bool{false, true} { // the first pass only finds out
 		r := treeReader{src: src, mem: &a.mem.tree}
 		for r.skip(" \t\n"); r.pos < len(src) && !a.stopped; r.skip(" \t\n") {
@@ -57,12 +58,12 @@ func (a *analysis) streamTree(src string, f frame, sc *scope) (out output, ok bo
 				return output{}, false
 			}
 			if walk {
-				out.join(a.stmt(st, f, sc))
+				all.add(a.stmt(st, f, sc))
 			}
 			r.mem.reset(keptLong)
 		}
 	}
-	return out, true
+	return all.sum(), true
 }
 
 // at is the position of an offset. Only offsets are looked at.
