@@ -207,7 +207,7 @@ func (a *analysis) unusualName(words []word, f frame, sc *scope) (out output, do
 		return out, true
 	}
 	if len(words) == 1 && len(f.wrappers) > 0 && strings.ContainsAny(w.text, " \t\n") { // many wrappers hand one word to a shell
-		return a.script(w.text, f.inner(), sc.fork()), true
+		a.script(w.text, f.inner(), sc.fork())
 	}
 	if script, ok := strings.CutPrefix(w.text, "/etc/init.d/"); ok {
 		a.emit(a.arguments("service", append([]word{{text: "service"}, {text: script}}, words[1:]...)), f, sc)

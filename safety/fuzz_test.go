@@ -53,6 +53,9 @@ func FuzzWrappers(f *testing.F) {
 		if slices.Contains(before.MatchedRules, RuleUnparsed) || strings.HasPrefix(strings.TrimLeft(cmd, " \t\n'\"\\"), "-") {
 			return // a first word with a dash is an option of the wrapper, not a command
 		}
+		if strings.HasSuffix(cmd, "`") || strings.HasSuffix(cmd, "^") || strings.HasSuffix(cmd, `\`) {
+			return // it makes what is appended a part of the last word
+		}
 		for name, wrap := range wrappers {
 			after := c.Classify(wrap(cmd), p)
 			if !after.Severity.AtLeast(before.Severity) {
