@@ -11,7 +11,6 @@ import (
 
 // inspectStreams looks at the standard streams.
 func (l *launch) inspectStreams(abi int) error {
-	protected := policy.ProtectedPaths(l.policy.Roots, l.policy.GitDirs)
 	for fd := range stderr + 1 {
 		var st unix.Stat_t
 		if err := unix.Fstat(fd, &st); errors.Is(err, unix.EBADF) {
@@ -38,7 +37,7 @@ func (l *launch) inspectStreams(abi int) error {
 		default:
 			l.streams.files = true
 			l.streams.addMount(fd)
-			l.streams.lost |= fileLoss(fd, abi, protected)
+			l.streams.lost |= l.fileLoss(fd, abi)
 		}
 	}
 	return nil
@@ -97,7 +96,7 @@ func socketLoss(fd int) policy.Dimension {
 
 // fileLoss is what a file undoes: it can be opened again for writing through
 // /proc, on its own mount. Landlock forbids that, but not in a root.
-func fileLoss(fd, abi int, protected []policy.Protected) policy.Dimension {
+func (l *launch) fileLoss(fd, abi int) policy.Dimension {
 	if abi < ruleset.MinABI {
 		return policy.DimWrites | policy.DimProtect
 	}
@@ -105,7 +104,7 @@ func fileLoss(fd, abi int, protected []policy.Protected) policy.Dimension {
 	if err != nil {
 		return policy.DimProtect
 	}
-	for _, p := range protected {
+	for _, p := range policy.ProtectedPaths(l.policy.Roots, l.policy.GitDirs) {
 		if !p.Pin && policy.InRoots(path, []string{p.Path}) {
 			return policy.DimProtect
 		}
