@@ -107,11 +107,12 @@ func (l *launch) attempt(m machine, r rung) (int, error) {
 	defer s.close()
 	s.name = l.command.Argv[0]
 	newcomers, err := l.whileItStarts()
+	report := policy.Assess(r.name, m.abi, s.applied&^l.streams.lost, l.policy)
 	if err == nil {
 		err = s.handshake()
 	}
 	if err == nil {
-		err = l.checkReport(policy.Assess(r.name, m.abi, s.applied&^l.streams.lost, l.policy))
+		err = l.checkReport(report)
 	}
 	if err == nil {
 		err = l.protect()

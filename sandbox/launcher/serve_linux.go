@@ -9,8 +9,13 @@ import (
 	"github.com/steerable-go/sidecar/sandbox/internal/signals"
 )
 
-// serve lets the command run, stands by it, and returns its exit status.
+// serve lets the command run, stands by it, and returns its exit status. What
+// the command asks for before somebody listens waits.
 func (s *session) serve(caught int) (int, error) {
+	if err := s.proceed(); err != nil {
+		s.abandon()
+		return 0, &wrapperError{what: "start the command", err: err}
+	}
 	if s.supervisor != nil {
 		// It ends with the process: the listener has no end of file that
 		// could be waited for on all kernels.
@@ -18,10 +23,6 @@ func (s *session) serve(caught int) (int, error) {
 	}
 	if s.relay != nil {
 		s.relay.start()
-	}
-	if err := s.proceed(); err != nil {
-		s.abandon()
-		return 0, &wrapperError{what: "start the command", err: err}
 	}
 	status, err := s.attend(caught)
 	if err != nil {

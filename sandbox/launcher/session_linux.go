@@ -44,6 +44,9 @@ type session struct {
 	stderr  int       // pipe with the words of bwrap, -1 for none
 	bound   []binding // what bwrap was told to bind writable, nil elsewhere
 	temp    string    // private temporary directory to remove, "" for none
+
+	data [512]byte // of the last message received
+	oob  [256]byte
 }
 
 func newSession(pid, control int, program *spawn.Program) *session {
@@ -150,19 +153,19 @@ func (m message) tag() byte {
 	return m.data[0]
 }
 
-// receive reads one message. End of file gives an empty one.
+// receive reads one message, valid until the next. End of file gives an empty
+// one.
 func (s *session) receive() (message, error) {
-	data, oob := make([]byte, 512), make([]byte, 256)
 	for {
-		n, oobn, _, _, err := unix.Recvmsg(s.control, data, oob, unix.MSG_CMSG_CLOEXEC)
+		n, oobn, _, _, err := unix.Recvmsg(s.control, s.data[:], s.oob[:], unix.MSG_CMSG_CLOEXEC)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil && !errors.Is(err, unix.ECONNRESET) {
 			return message{}, err
 		}
-		m := message{data: data[:max(n, 0)], fd: -1}
-		return m, m.attachments(oob[:max(oobn, 0)])
+		m := message{data: s.data[:max(n, 0)], fd: -1}
+		return m, m.attachments(s.oob[:max(oobn, 0)])
 	}
 }
 
