@@ -2,11 +2,8 @@ package safety
 
 import (
 	"fmt"
-	"regexp"
 	"regexp/syntax"
-	"slices"
 	"strings"
-	"sync"
 )
 
 // view is one reading of a command: a canonical line and where it came from.
@@ -34,25 +31,21 @@ func (v view) match(id string, severity Severity) Match {
 // its first word; what each can start with is derived from the expression.
 type viewIndex struct {
 	rules  []*rule
-	byWord map[string][]*branch
+	byWord map[string][]entry
 }
 
-// branch is one alternative of a rule's expression.
-type branch struct {
-	rule int
-	// unix and windows say which lines the rule is for.
-	unix, windows bool
-	// expr is nil if every line with the first word matches.
-	expr func() *regexp.Regexp
-	// literals are sets of strings; a match contains one of each set. Sets that
-	// the first word alone satisfies are left out.
-	literals [][]literal
+// entry is a branch in the list of a word. What decides about most branches lies
+// next to each other: they are many, and the memory they lie in is rarely at hand.
+type entry struct {
+	// needs are the pairs of bytes that every match has.
+	needs pairSet
+	*branch
 }
 
 // newViewIndex indexes the built-in rules of a list. Lines of Windows commands
 // are in lower case, as the patterns for them are, so none needs to ignore case.
 func newViewIndex(rules []*rule) *viewIndex {
-	x := &viewIndex{rules: rules, byWord: map[string][]*branch{}}
+	x := &viewIndex{rules: rules, byWord: map[string][]entry{}}
 	for i, r := range rules {
 		if !r.builtin {
 			continue
@@ -70,39 +63,17 @@ func (x *viewIndex) add(i int, expr string) {
 	if err != nil {
 		panic(fmt.Sprintf("bug: rule %s: %v", x.rules[i].ID, err))
 	}
-	platform := x.rules[i].Platform
-	b := &branch{
-		rule: i, unix: platform.covers(PlatformUnix), windows: platform.covers(PlatformWindows),
-		expr: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) }),
-	}
 	words := firstWords(re)
 	if words == nil {
 		panic(fmt.Sprintf("bug: rule %s is not anchored at a first word: %s", x.rules[i].ID, expr))
 	}
-	b.literals = slices.DeleteFunc(requiredSets(re), func(set []literal) bool {
-		return !slices.ContainsFunc(words, func(w string) bool { return !containsAny(w+" ", set) })
-	})
-	if isWordOnly(expr) {
-		b.expr = nil
-	}
+	e := entry{branch: newBranch(i, x.rules[i].Platform, expr, re, words)}
+	e.needs = neededPairs(e.literals)
 	for _, w := range words {
-		if list := x.byWord[w]; len(list) == 0 || list[len(list)-1] != b {
-			x.byWord[w] = append(list, b)
+		if list := x.byWord[w]; len(list) == 0 || list[len(list)-1].branch != e.branch {
+			x.byWord[w] = append(list, e)
 		}
 	}
-}
-
-// isWordOnly reports whether an expression demands nothing beyond its first word:
-// "^rm " or "^(?:a|b) ".
-func isWordOnly(expr string) bool {
-	body, ok := strings.CutSuffix(strings.TrimPrefix(expr, "^"), " ")
-	if !ok || body == expr {
-		return false
-	}
-	if inner, ok := strings.CutPrefix(body, "(?:"); ok {
-		body = strings.TrimSuffix(inner, ")")
-	}
-	return strings.Trim(body, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_:|") == ""
 }
 
 // alternatives splits "(?:a|b)" into "a" and "b". An expression of another form
@@ -255,11 +226,11 @@ type grader struct {
 	// word is the last first word that was looked up, and branches what it has:
 	// whether a line is wanted is asked right before it comes.
 	word     string
-	branches []*branch
+	branches []entry
 }
 
 // lookup returns the branches of lines that start with word.
-func (r *grader) lookup(word string) []*branch {
+func (r *grader) lookup(word string) []entry {
 	if word != r.word || r.branches == nil {
 		r.word, r.branches = word, r.index.byWord[word]
 	}
@@ -292,19 +263,21 @@ func (r *grader) view(v view) {
 }
 
 // try matches the branches of a list.
-func (r *grader) try(list []*branch, v view) {
+func (r *grader) try(list []entry, v view) {
+	if len(list) == 0 {
+		return
+	}
 	onlyUnix, onlyWindows := !v.dialect.windows(), !v.dialect.unix()
-	for _, b := range list {
-		if onlyUnix && !b.unix || onlyWindows && !b.windows {
+	pairs := pairsOf(v.line)
+	for i := range list {
+		b := &list[i]
+		if !pairs.hasAll(&b.needs) || onlyUnix && !b.unix || onlyWindows && !b.windows {
 			continue
 		}
 		if r.g.explain == nil && r.g.matched.has(b.rule) {
 			continue
 		}
-		if !containsAll(v.line, b.literals) {
-			continue
-		}
-		if b.expr == nil || b.expr().MatchString(v.line) {
+		if b.match(v.line) {
 			r.g.hit(b.rule, v)
 		}
 	}

@@ -59,7 +59,7 @@ func newWinGate(e *engine, rules []*rule, x *viewIndex) *winGate {
 	g := &winGate{words: map[string]gateWord{}, variables: t.variables}
 	for word, branches := range x.byWord {
 		g.words[word] |= gateProgram
-		if slices.ContainsFunc(branches, func(b *branch) bool { return rules[b.rule].Platform == PlatformWindows }) {
+		if slices.ContainsFunc(branches, func(b entry) bool { return rules[b.rule].Platform == PlatformWindows }) {
 			g.words[word] |= gateName
 		}
 	}
