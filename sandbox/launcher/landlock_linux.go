@@ -32,6 +32,7 @@ func (l *launch) startLandlock(m machine) (*session, error) {
 		return nil, err
 	}
 	s.temp = temp
+	sweepTemp(temp) // while the child confines itself
 	return s, nil
 }
 

@@ -24,8 +24,7 @@ func tempParent() string {
 	return filepath.Join(tmp, "steerable-"+strconv.Itoa(os.Getuid()))
 }
 
-// makeTemp makes a directory for one call and removes those of calls whose
-// launcher is gone, which only a SIGKILL leaves behind.
+// makeTemp makes a directory for one call.
 func makeTemp() (string, error) {
 	parent := tempParent()
 	if err := os.Mkdir(parent, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -38,12 +37,13 @@ func makeTemp() (string, error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Getuid() || st.Mode&0o077 != 0 {
 		return "", &wrapperError{what: parent + " belongs to somebody else"}
 	}
-	sweepTemp(parent)
 	return os.MkdirTemp(parent, strconv.Itoa(os.Getpid())+"-")
 }
 
-// sweepTemp removes directories whose name begins with the pid of no process.
-func sweepTemp(parent string) {
+// sweepTemp removes the directories beside temp whose launcher is gone, which
+// only a SIGKILL leaves behind: their name begins with the pid of no process.
+func sweepTemp(temp string) {
+	parent := filepath.Dir(temp)
 	entries, err := os.ReadDir(parent)
 	if err != nil {
 		return
