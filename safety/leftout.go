@@ -43,6 +43,9 @@ func (a *analysis) quotedArithmetic(c *syntax.LetClause, f frame, sc *scope) {
 
 // walk notes that a substitution is evaluated.
 func (a *analysis) walk(n syntax.Node) {
+	if !a.noting {
+		return
+	}
 	if a.walked == nil {
 		a.walked = map[syntax.Node]bool{}
 	}

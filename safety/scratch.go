@@ -121,6 +121,8 @@ type treeSlabs struct {
 	doubles  slab[syntax.DblQuoted]
 	params   slab[syntax.ParamExp]
 	assigns  slab[syntax.Assign]
+	substs   slab[syntax.CmdSubst]
+	files    slab[syntax.ProcSubst]
 }
 
 // reset takes everything back; each slab keeps up to so many elements.
@@ -138,4 +140,6 @@ func (t *treeSlabs) reset(kept int) {
 	t.doubles.reset(kept)
 	t.params.reset(kept)
 	t.assigns.reset(kept)
+	t.substs.reset(kept)
+	t.files.reset(kept)
 }

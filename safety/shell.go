@@ -45,8 +45,10 @@ type analysis struct {
 	hosted bool
 	// invalid says that a script was not valid syntax.
 	invalid bool
-	// walked are the substitutions that were evaluated.
+	// walked are the substitutions that were evaluated, noted while noting says
+	// that leftOut will ask for them.
 	walked map[syntax.Node]bool
+	noting bool
 	// naive says that the current words were guessed, not parsed.
 	naive bool
 	// patterns are those that stood for programs, with what they may name.
@@ -187,8 +189,11 @@ func (a *analysis) script(src string, f frame, sc *scope) output {
 		a.guess(src, err, f, sc)
 		return output{dyn: true}
 	}
+	outer := a.noting
+	a.noting = true
 	out := a.stmts(file.Stmts, f, sc)
 	a.leftOut(file, src, f, sc)
+	a.noting = outer
 	return out
 }
 

@@ -7,38 +7,69 @@ import (
 )
 
 // treeReader parses scripts that hold nothing but simple commands, assignments,
-// pipes, lists and plain redirections, and of the expansions only $x. Most scripts are like that, and
-// the parser takes more memory for one of them than the whole analysis. What is
-// anything else is left to the parser; for the rest the trees are the same.
+// pipes, lists, subshells and plain redirections, and of the expansions only $x and
+// substitutions. Most scripts are like that, and the parser takes more memory for
+// one of them than the whole analysis. What is anything else is left to the parser;
+// for the rest the trees are the same.
+//
+// All substitutions in such trees stand where they are evaluated: leftOut would
+// find none.
 type treeReader struct {
 	src string
 	pos int
 	mem *treeSlabs
 	// open says that a quote lacks its pair, so that the parser would fail.
 	open bool
+	// parens counts the brackets of subshells and substitutions around here.
+	parens int
+	// streamed says that a tree is gone after its statement.
+	streamed bool
 }
 
 // readTree returns the statements of src; ok is false if it takes the parser to
 // read them, open if the parser, too, would find a quote without its pair.
 func (a *analysis) readTree(src string) (list []*syntax.Stmt, ok, open bool) {
 	r := treeReader{src: src, mem: &a.mem.tree}
+	list, ok = r.list()
+	return list, ok && r.pos == len(src), r.open
+}
+
+// list reads statements up to the end, or to the bracket that closes them; ok is
+// false if it takes the parser.
+func (r *treeReader) list() (list []*syntax.Stmt, ok bool) {
 	var first [8]*syntax.Stmt
 	found := first[:0]
-	for {
-		r.skip(" \t\n")
-		if r.pos == len(src) {
-			break
-		}
+	for r.skip(" \t\n"); r.pos < len(r.src) && !r.closes(); r.skip(" \t\n") {
 		st := r.statement()
 		if st == nil {
-			return nil, false, r.open
+			return nil, false
 		}
 		found = append(found, st)
 	}
 	list = r.mem.stmtPtrs.take(len(found))
 	copy(list, found)
-	return list, true, false
+	return list, true
 }
+
+// inner reads the statements in the brackets that open here, and the closing one;
+// end is where that is.
+func (r *treeReader) inner() (list []*syntax.Stmt, end int, ok bool) {
+	r.pos++
+	if r.peek(0) == '(' { // arithmetic, perhaps
+		return nil, 0, false
+	}
+	r.parens++
+	list, ok = r.list()
+	r.parens--
+	if !ok || len(list) == 0 || r.pos == len(r.src) {
+		return nil, 0, false
+	}
+	r.pos++
+	return list, r.pos - 1, true
+}
+
+// closes reports whether the byte here closes a subshell or substitution.
+func (r *treeReader) closes() bool { return r.parens > 0 && r.src[r.pos] == ')' }
 
 // longScript is the length, in bytes, from which the statements of a script are
 // read one by one: the whole tree of a long one does not fit into the caches, and
@@ -51,7 +82,7 @@ const longScript = 4 << 10
 func (a *analysis) streamTree(src string, f frame, sc *scope) (out output, ok bool) {
 	var all joiner
 	for _, walk := range []bool{false, true} { // the first pass only finds out
-		r := treeReader{src: src, mem: &a.mem.tree}
+		r := treeReader{src: src, mem: &a.mem.tree, streamed: true}
 		for r.skip(" \t\n"); r.pos < len(src) && !a.stopped; r.skip(" \t\n") {
 			st := r.statement()
 			if st == nil {
@@ -103,7 +134,7 @@ func (r *treeReader) end(st *syntax.Stmt) bool {
 		r.pos++
 	case '\n', 0:
 	default:
-		return false
+		return r.closes()
 	}
 	return true
 }
@@ -129,14 +160,15 @@ func (r *treeReader) andOr() *syntax.Stmt {
 
 // pipe reads commands joined by |.
 func (r *treeReader) pipe() *syntax.Stmt {
-	st := r.command()
+	st := r.stage()
 	for st != nil && r.peek(0) == '|' && r.peek(1) != '|' {
-		if r.peek(1) == '&' {
-			return nil
-		}
-		start := r.pos
+		start, op := r.pos, syntax.Pipe
 		r.pos++
-		st = r.join(st, syntax.Pipe, start, r.command())
+		if r.peek(0) == '&' {
+			op = syntax.PipeAll
+			r.pos++
+		}
+		st = r.join(st, op, start, r.stage())
 	}
 	return st
 }
@@ -152,16 +184,23 @@ func (r *treeReader) join(x *syntax.Stmt, op syntax.BinCmdOperator, start int, y
 	})
 }
 
+// stage reads a command of either kind.
+func (r *treeReader) stage() *syntax.Stmt {
+	if r.blanks(); r.peek(0) == '(' {
+		return r.subshell()
+	}
+	return r.command()
+}
+
 // command reads a simple command and stops at the operator after it. It returns
 // nil for one without a program or an assignment.
 func (r *treeReader) command() *syntax.Stmt {
-	r.skip(" \t")
 	st := syntax.Stmt{Position: at(r.pos)}
 	var first [16]*syntax.Word
 	words := first[:0]
 	var assigns []*syntax.Assign
 	for {
-		r.skip(" \t")
+		r.blanks()
 		if isRedirect, ok := r.redirect(&st); isRedirect {
 			if !ok {
 				return nil
@@ -200,9 +239,34 @@ func (r *treeReader) command() *syntax.Stmt {
 	return r.mem.stmts.one(st)
 }
 
+// subshell reads a list in brackets with its redirections.
+func (r *treeReader) subshell() *syntax.Stmt {
+	start := r.pos
+	st := syntax.Stmt{Position: at(start)}
+	list, end, ok := r.inner()
+	if !ok {
+		return nil
+	}
+	st.Cmd = &syntax.Subshell{Lparen: at(start), Rparen: at(end), Stmts: list}
+	for r.blanks(); !r.endsCommand(); r.blanks() {
+		if isRedirect, ok := r.redirect(&st); !isRedirect || !ok {
+			return nil
+		}
+	}
+	return r.mem.stmts.one(st)
+}
+
+// blanks passes over what separates words: a backslash takes the end of the line
+// away.
+func (r *treeReader) blanks() {
+	for r.skip(" \t"); r.pos > 0 && r.peek(0) == '\\' && r.peek(1) == '\n'; r.skip(" \t") {
+		r.pos += 2
+	}
+}
+
 // endsCommand reports whether a command ends here.
 func (r *treeReader) endsCommand() bool {
-	return r.pos == len(r.src) || endsTreeCommand(r.src[r.pos])
+	return r.pos == len(r.src) || endsTreeCommand(r.src[r.pos]) || r.closes()
 }
 
 // endsTreeCommand reports whether c ends a command.
@@ -228,6 +292,9 @@ func isProgramWord(raw string) bool {
 // kind that takes the parser.
 func (r *treeReader) redirect(st *syntax.Stmt) (found, ok bool) {
 	start := r.pos
+	if r.isProcess() {
+		return false, true
+	}
 	for r.pos < len(r.src) && '0' <= r.src[r.pos] && r.src[r.pos] <= '9' {
 		r.pos++
 	}
@@ -245,7 +312,7 @@ func (r *treeReader) redirect(st *syntax.Stmt) (found, ok bool) {
 		rd.N = r.lit(start, digits)
 	}
 	r.pos += n
-	r.skip(" \t")
+	r.blanks()
 	if r.endsCommand() {
 		return true, false
 	}

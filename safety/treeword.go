@@ -10,14 +10,21 @@ import (
 func (r *treeReader) word() *syntax.Word {
 	var first [4]syntax.WordPart
 	parts := first[:0]
-	for r.pos < len(r.src) && !endsTreeWord(r.src[r.pos]) {
+	if r.isProcess() {
+		part := r.process()
+		if part == nil {
+			return nil
+		}
+		parts = append(parts, part)
+	}
+	for !r.endsWord() {
 		part := r.part()
 		if part == nil {
 			return nil
 		}
 		parts = append(parts, part)
 	}
-	if len(parts) == 0 {
+	if len(parts) == 0 || r.isProcess() {
 		return nil
 	}
 	kept := r.mem.parts.take(len(parts))
@@ -25,7 +32,35 @@ func (r *treeReader) word() *syntax.Word {
 	return r.mem.words.one(syntax.Word{Parts: kept})
 }
 
-// part reads literal text or a quoted string.
+// endsWord reports whether a word ends here.
+func (r *treeReader) endsWord() bool {
+	return r.pos == len(r.src) || endsTreeWord(r.src[r.pos]) || r.closes()
+}
+
+// isProcess reports whether a process substitution starts here.
+func (r *treeReader) isProcess() bool {
+	c := r.peek(0)
+	return (c == '<' || c == '>') && r.peek(1) == '('
+}
+
+// process reads a process substitution.
+func (r *treeReader) process() syntax.WordPart {
+	start, op := r.pos, syntax.CmdIn
+	if r.src[start] == '>' {
+		op = syntax.CmdOut
+		if r.streamed { // the commands may run later
+			return nil
+		}
+	}
+	r.pos++
+	list, end, ok := r.inner()
+	if !ok || !r.endsWord() {
+		return nil
+	}
+	return r.mem.files.one(syntax.ProcSubst{OpPos: at(start), Rparen: at(end), Op: op, Stmts: list})
+}
+
+// part reads literal text, a quoted string or an expansion.
 func (r *treeReader) part() syntax.WordPart {
 	start := r.pos
 	switch r.src[start] {
@@ -34,15 +69,15 @@ func (r *treeReader) part() syntax.WordPart {
 	case '"':
 		return r.double()
 	case '$':
-		return r.param()
+		return r.expansion()
 	}
 	for r.pos < len(r.src) && r.isLiteral() {
 		if r.src[r.pos] == '\\' {
 			r.pos++
 		}
-		r.pos++
+		r.pos = min(r.pos+1, len(r.src))
 	}
-	if r.pos == start || r.pos < len(r.src) && !endsTreeLiteral(r.src[r.pos]) {
+	if r.pos == start || !r.endsWord() && !endsTreeLiteral(r.src[r.pos]) {
 		return nil
 	}
 	if raw := r.src[start:r.pos]; raw == "{" || raw == "}" || raw[len(raw)-1] == '}' && (r.peek(0) == '<' || r.peek(0) == '>') {
@@ -60,8 +95,11 @@ func endsTreeLiteral(c byte) bool {
 // the byte after it.
 func (r *treeReader) isLiteral() bool {
 	c := r.src[r.pos]
+	if c == '\\' && r.pos+1 == len(r.src) {
+		return true
+	}
 	if c == '\\' {
-		return r.pos+1 < len(r.src) && isPrintable(r.src[r.pos+1:r.pos+2]) && r.src[r.pos+1] != '\n'
+		return isPrintable(r.src[r.pos+1:r.pos+2]) && r.src[r.pos+1] != '\n'
 	}
 	class := classOfPlain(c)
 	return c == '{' || c == '}' || c < 0x80 && (class == plainText || class == plainGlob && (c != '[' || r.isTest()))
@@ -70,7 +108,7 @@ func (r *treeReader) isLiteral() bool {
 // isTest reports whether the bracket here is a word: the parser splits others.
 func (r *treeReader) isTest() bool {
 	blanks := " \t\n"
-	starts := r.pos == 0 || strings.IndexByte(blanks, r.src[r.pos-1]) >= 0
+	starts := r.pos == 0 || strings.IndexByte(blanks, r.src[r.pos-1]) >= 0 && (r.pos == 1 || r.src[r.pos-2] != '\\')
 	return starts && r.pos+1 < len(r.src) && strings.IndexByte(blanks, r.src[r.pos+1]) >= 0
 }
 
@@ -89,7 +127,7 @@ func (r *treeReader) single() syntax.WordPart {
 	return r.mem.singles.one(syntax.SglQuoted{Left: at(start), Right: at(r.pos - 1), Value: r.src[start+1 : r.pos-1]})
 }
 
-// double reads a string in double quotes without expansions but those of param.
+// double reads a string in double quotes with the expansions of expansion.
 func (r *treeReader) double() syntax.WordPart {
 	start := r.pos
 	var first [4]syntax.WordPart
@@ -109,7 +147,7 @@ func (r *treeReader) double() syntax.WordPart {
 			r.pos++
 			return q
 		case '$':
-			part := r.param()
+			part := r.expansion()
 			if part == nil {
 				return nil
 			}
@@ -130,6 +168,20 @@ func (r *treeReader) double() syntax.WordPart {
 	}
 	r.open = true
 	return nil
+}
+
+// expansion reads a command substitution or what param reads.
+func (r *treeReader) expansion() syntax.WordPart {
+	if r.peek(1) != '(' {
+		return r.param()
+	}
+	start := r.pos
+	r.pos++
+	list, end, ok := r.inner()
+	if !ok {
+		return nil
+	}
+	return r.mem.substs.one(syntax.CmdSubst{Left: at(start), Right: at(end), Stmts: list})
 }
 
 // param reads the expansion of a parameter without operators: $x, ${x}, $1, $@.
