@@ -77,17 +77,22 @@ type argumentParser struct {
 // arguments takes words apart by the table row of a program. words[0] is the
 // program itself.
 func (e *engine) arguments(name string, words []word) *arguments {
-	return e.argumentsIn(&scratch{}, name, words)
+	return e.argumentsIn(&scratch{}, e.program(name), name, words)
 }
 
 // arguments takes words apart for as long as the analysis lasts.
 func (a *analysis) arguments(name string, words []word) *arguments {
-	return a.e.argumentsIn(a.mem, name, words)
+	return a.argumentsOf(a.e.program(name), name, words)
+}
+
+// argumentsOf is arguments for a program that was looked up; nil has no row.
+func (a *analysis) argumentsOf(p *program, name string, words []word) *arguments {
+	return a.e.argumentsIn(a.mem, p, name, words)
 }
 
 // argumentsIn takes words apart in the memory of mem.
-func (e *engine) argumentsIn(mem *scratch, name string, words []word) *arguments {
-	p := argumentParser{e: e, mem: mem, prog: e.program(name), words: words}
+func (e *engine) argumentsIn(mem *scratch, prog *program, name string, words []word) *arguments {
+	p := argumentParser{e: e, mem: mem, prog: prog, words: words}
 	p.out = mem.args.one(arguments{name: name, opts: mem.options.take(countOptions(words))[:0]})
 	if p.prog == nil {
 		p.prog = e.unlisted

@@ -292,13 +292,13 @@ func calls(st *syntax.Stmt, name string) bool {
 // run reports one layer of a command. It returns the inner command of a wrapper,
 // or what the command prints.
 func (c *call) run() (inner []word, out output, done bool) {
-	h := c.a.e.handlers[c.name]
-	prog := c.a.e.program(c.name)
+	known := c.a.e.names[c.name]
+	h := known.handler
 	wanted := c.a.sink.wants(c.name)
-	if h == nil && prog == nil && !wanted {
+	if h == nil && known.program == nil && !wanted {
 		return nil, passOn(c), true
 	}
-	c.args = c.a.arguments(c.name, c.words)
+	c.args = c.a.argumentsOf(known.program, c.name, c.words)
 	if c.args.isQuery() {
 		return nil, output{dyn: true}, true
 	}

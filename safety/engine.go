@@ -21,8 +21,8 @@ type engine struct {
 	programs map[string]*program
 	aliases  map[string]string
 	handlers map[string]handler
-	// printers are the programs whose handler only computes their output.
-	printers map[string]bool
+	// names is what is known about each name, from all three.
+	names map[string]nameRow
 
 	pathRules   []pathRule
 	systemDirs  map[string]bool
@@ -119,12 +119,7 @@ func newEngine() *engine {
 		panic(fmt.Sprintf("bug: path table: %v", err))
 	}
 	e.handlers = newHandlers()
-	e.printers = map[string]bool{}
-	for name := range printHandlers() {
-		e.printers[name] = true
-	}
-	delete(e.printers, "sed") // runs commands, too
-	delete(e.printers, "openssl")
+	e.loadNames()
 	e.win = newWinTables()
 	e.unlisted = &program{}
 	e.unquoter = strings.NewReplacer(`"`, "", "'", "")
@@ -176,6 +171,37 @@ func (e *engine) loadPrograms() error {
 		}
 	}
 	return nil
+}
+
+// nameRow is what the tables hold about a name. Most commands need all of it, and to
+// look it up once.
+type nameRow struct {
+	alias   string
+	program *program
+	handler handler
+	// prints says that the handler only computes what the program prints.
+	prints bool
+}
+
+// loadNames puts together what is known about each name.
+func (e *engine) loadNames() {
+	e.names = map[string]nameRow{}
+	for key, alias := range e.aliases {
+		e.names[key] = nameRow{alias: alias}
+	}
+	for key, p := range e.programs {
+		n := e.names[key]
+		n.program = p
+		e.names[key] = n
+	}
+	printers := printHandlers()
+	delete(printers, "sed") // runs commands, too
+	delete(printers, "openssl")
+	for key, h := range e.handlers {
+		n := e.names[key]
+		n.handler, n.prints = h, printers[key] != nil
+		e.names[key] = n
+	}
 }
 
 // loadPaths reads the path table.
@@ -234,7 +260,7 @@ func (e *engine) canonicalName(text string) string {
 	if strings.IndexByte(name, '/') >= 0 {
 		name = path.Base(name)
 	}
-	if alias, ok := e.aliases[name]; ok {
+	if alias := e.names[name].alias; alias != "" {
 		return alias
 	}
 	if strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") {

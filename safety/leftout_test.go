@@ -1,6 +1,11 @@
 package safety
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"mvdan.cc/sh/v3/syntax"
+)
 
 // A shell runs a substitution wherever it stands, also where the analysis has
 // no use for its value.
@@ -61,5 +66,44 @@ func TestCommandsBehindPrograms(t *testing.T) {
 				t.Errorf("%s on %q: %s %v", cmd, p, got.Severity, got.MatchedRules)
 			}
 		}
+	}
+}
+
+// Trees that were read without the parser hold no substitution that the walk
+// passes over: nothing looks for those.
+func TestTreesLeaveNothingOut(t *testing.T) {
+	e := newEngine()
+	substitutions := 0
+	check := func(cmd string) {
+		a := &analysis{e: e, mem: &scratch{}}
+		a.start(strings.Repeat("x", MaxLine), &recorder{}) // a budget for every script here
+		a.noting = true
+		list, ok, _ := a.readTree(cmd)
+		if !ok {
+			return
+		}
+		a.stmts(list, frame{kind: ViewArgv}, &a.root)
+		for _, st := range list {
+			syntax.Walk(st, func(n syntax.Node) bool {
+				switch n.(type) {
+				case *syntax.CmdSubst, *syntax.ProcSubst:
+					substitutions++
+					if !a.walked[n] && !a.stopped {
+						t.Errorf("%q: the substitution at %d was not walked", cmd, n.Pos().Offset())
+					}
+				}
+				return true
+			})
+		}
+	}
+	for _, file := range corpora {
+		for _, row := range readRows(t, file) {
+			check(row.Cmd)
+			check("x=$(" + row.Cmd + ") y > >(" + row.Cmd + ") 2>\"$(" + row.Cmd + ")\"")
+			check("(a {b,c}\"$(" + row.Cmd + ")\" <(" + row.Cmd + ")) < <(" + row.Cmd + ")")
+		}
+	}
+	if substitutions < 1000 {
+		t.Errorf("only %d substitutions", substitutions)
 	}
 }

@@ -145,9 +145,9 @@ func (a *analysis) isIdle(program string) bool {
 	if a.sink.wants(name) || strings.IndexByte(name, ' ') >= 0 {
 		return false
 	}
-	prog := a.e.program(name)
-	if prog != nil && len(prog.ShellOpts) > 0 { // its options may run something
+	known := a.e.names[name]
+	if known.program != nil && len(known.program.ShellOpts) > 0 { // its options may run something
 		return false
 	}
-	return a.e.printers[name] || a.e.handlers[name] == nil && prog == nil
+	return known.prints || known.handler == nil && known.program == nil
 }

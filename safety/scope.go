@@ -102,6 +102,9 @@ func (sc *scope) write(name string, o output, add bool) {
 
 // read returns what a file written in this line holds.
 func (sc *scope) read(name string) (output, bool) {
+	if len(sc.files) == 0 {
+		return output{}, false
+	}
 	if o := sc.files[fileKey(name)]; o != nil {
 		return *o, true
 	}

@@ -46,6 +46,9 @@ func (s *slab[T]) one(v T) *T {
 // reset takes everything back, and gives it away if it is more than kept elements.
 func (s *slab[T]) reset(kept int) {
 	s.kept = kept
+	if len(s.buf) == 0 && cap(s.buf) <= kept {
+		return
+	}
 	if cap(s.buf) > kept {
 		s.buf = nil
 		return

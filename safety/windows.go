@@ -196,10 +196,11 @@ func winItems(words []word, f frame, sc *scope) []word {
 // winCode reports the text of a command that calls into .NET. Commands that
 // only print or search are left out: their arguments are data.
 func (a *analysis) winCode(raw string, words []word, f frame) {
-	if !strings.Contains(raw, "::") && !strings.Contains(raw, ".") && !strings.Contains(raw, "[") {
+	array := strings.IndexByte(raw, '[') >= 0
+	if !array && (strings.IndexByte(raw, '(') < 0 || strings.IndexByte(raw, '.') < 0 && !strings.Contains(raw, "::")) {
 		return
 	}
-	if a.e.win.silent[a.e.win.winName(words[0].text)] || !strings.ContainsAny(raw, "([") {
+	if a.e.win.silent[a.e.win.winName(words[0].text)] {
 		return
 	}
 	a.report("code: powershell "+strings.ToLower(strings.Join(strings.Fields(raw), " ")), ViewCode, f)
@@ -332,7 +333,8 @@ func (c *winCall) portable() bool {
 	case "find", "sort", "more", "tree", "format", "shutdown", "timeout", "set", "echo", "cd", "net", "sc", "reg", "time", "date", "at", "mount", "kill", "rm", "mv", "cp", "env", "history":
 		return false
 	}
-	return c.a.e.program(c.a.e.canonicalName(c.name)) != nil || c.a.e.handlers[c.a.e.canonicalName(c.name)] != nil
+	known := c.a.e.names[c.a.e.canonicalName(c.name)]
+	return known.program != nil || known.handler != nil
 }
 
 // portableWords are the words with the program reduced to its name.
@@ -378,6 +380,9 @@ func (c *winCall) nested(text string) output {
 
 // runsFile handles a program that is a file this line wrote or fetched.
 func (c *winCall) runsFile() (output, bool) {
+	if len(c.sc.files) == 0 {
+		return output{}, false
+	}
 	known, ok := c.sc.read(strings.ToLower(strings.TrimLeft(c.words[0].text, `.\/`)))
 	if !ok {
 		known, ok = c.sc.read(strings.ToLower(c.words[0].text))

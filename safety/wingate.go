@@ -18,15 +18,21 @@ import (
 // to Windows such a line is an error. Nor do brackets and quotes that only
 // Windows counts as unbalanced, as in "smile :)".
 type winGate struct {
-	// words are the words, in lower case, that mean something to the gate.
-	words map[string]gateWord
+	// words are the words, in lower case, that mean something to the gate: the
+	// kind of each in the low byte, its hash in the others. They are at the place
+	// that the hash says or right behind it.
+	words [gateSlots]uint64
 	// variables are the names, in lower case, of those that Windows resolves.
 	variables map[string]string
-	// longest is the length of the longest of the words; lengths holds, by first
-	// byte, a bit for each length that they have.
+	// longest is the length of the longest of the words.
 	longest int
-	lengths [256]uint64
 }
+
+// maxGateWord is the length of the longest word that the gate looks up.
+const maxGateWord = 48
+
+// gateSlots is more than twice the number of words, and a power of two.
+const gateSlots = 4096
 
 // gateWord says what a word is; it may be several things.
 type gateWord uint8
@@ -47,51 +53,80 @@ const (
 	gateCom
 )
 
-// maxGateWord is the length of the longest word that the gate looks up; lengths
-// have 64 bits.
-const maxGateWord = 48
+// gateHash is the hash of a word, a byte at a time.
+type gateHash uint64
+
+// add adds a byte. The factor is the golden ratio of 64 bits, whose multiples
+// spread well in the high bits.
+func (h *gateHash) add(c byte) { *h = (*h + gateHash(c) + 1) * 0x9e3779b97f4a7c15 }
+
+// slot returns where to look for the word first, and what is there in the bytes
+// above the low one.
+func (h gateHash) slot() (at int, tag uint64) {
+	return int(h >> 52 % gateSlots), uint64(h) &^ 0xff
+}
 
 // newWinGate collects the names: commands and aliases of the tables, the first
 // words of Windows rules, and the roots and suffixes that tell a Windows path.
 // Commands in shared mean the same in both readings.
 func newWinGate(e *engine, rules []*rule, x *viewIndex) *winGate {
 	t := e.win
-	g := &winGate{words: map[string]gateWord{}, variables: t.variables}
+	g := &winGate{variables: t.variables}
+	words := gateWords{}
 	for word, branches := range x.byWord {
-		g.words[word] |= gateProgram
+		words[word] |= gateProgram
 		if slices.ContainsFunc(branches, func(b entry) bool { return rules[b.rule].Platform == PlatformWindows }) {
-			g.words[word] |= gateName
+			words[word] |= gateName
 		}
 	}
 	for _, names := range []iter.Seq[string]{maps.Keys(t.handlers), maps.Keys(t.aliases), maps.Keys(t.params), slices.Values(t.marks)} {
-		g.add(gateName|gateProgram, names)
+		words.add(gateName|gateProgram, names)
 	}
 	for _, names := range []iter.Seq[string]{maps.Keys(e.programs), maps.Keys(e.aliases), maps.Keys(e.handlers)} {
-		g.add(gateProgram, names)
+		words.add(gateProgram, names)
 	}
 	for _, name := range t.shared {
-		g.words[name] &^= gateName
+		words[name] &^= gateName
 	}
 	for name := range t.system {
 		first, _, _ := strings.Cut(strings.TrimPrefix(name, "$"), " ")
-		g.words[strings.TrimSuffix(first, ".bin")] |= gateRoot
+		words[strings.TrimSuffix(first, ".bin")] |= gateRoot
 	}
 	for name, kind := range map[string]gateWord{"rm": gateRemove, "curl": gateFetch, "head": gateHead, "com": gateCom} {
-		g.words[name] |= kind
+		words[name] |= kind
 	}
-	for name := range g.words {
-		g.longest = min(maxGateWord, max(g.longest, len(name)))
-		if name != "" && len(name) <= maxGateWord {
-			g.lengths[name[0]] |= 1 << len(name)
-		}
+	for name, kind := range words {
+		g.insert(name, kind)
 	}
 	return g
 }
 
+// insert adds a word. Two words with one hash would be a bug.
+func (g *winGate) insert(word string, kind gateWord) {
+	g.longest = min(maxGateWord, max(g.longest, len(word)))
+	if kind == 0 {
+		return
+	}
+	var h gateHash
+	for i := range len(word) {
+		h.add(word[i])
+	}
+	at, tag := h.slot()
+	for ; g.words[at] != 0; at = (at + 1) % gateSlots {
+		if g.words[at]&^0xff == tag {
+			panic("bug: the gate takes " + word + " for another word")
+		}
+	}
+	g.words[at] = tag | uint64(kind)
+}
+
+// gateWords collects the words.
+type gateWords map[string]gateWord
+
 // add says of words what they are.
-func (g *winGate) add(kind gateWord, words iter.Seq[string]) {
+func (g gateWords) add(kind gateWord, words iter.Seq[string]) {
 	for word := range words {
-		g.words[word] |= kind
+		g[word] |= kind
 	}
 }
 
@@ -116,7 +151,7 @@ type gateScan struct {
 // through: a quoted half of a word does not hide it.
 func (g *winGate) opens(line string) bool {
 	s := gateScan{g: g, line: line}
-	var token [maxGateWord]byte
+	var word gateHash
 	n, upper := 0, false
 	for i := 0; i <= len(line); i++ {
 		c := byte(' ')
@@ -125,19 +160,19 @@ func (g *winGate) opens(line string) bool {
 		}
 		switch {
 		case isWordByte(c) || c == '-' && n > 0:
-			if n++; n <= len(token) {
-				token[n-1] = foldByte(c)
-				upper = upper || token[n-1] != c
-			}
+			lower := foldByte(c)
+			word.add(lower)
+			upper = upper || lower != c
+			n++
 			continue
 		case c == '"' || c == '\'':
 			s.quote = toggleQuote(s.quote, c)
 			continue
 		}
-		if n > 0 && n <= g.longest && s.word(g.kind(token[:n]), upper) {
+		if n > 0 && n <= g.longest && s.word(g.kind(word), upper) {
 			return true
 		}
-		n, upper = 0, false
+		word, n, upper = 0, 0, false
 		if i < len(line) && s.mark(i) {
 			return true
 		}
@@ -145,12 +180,16 @@ func (g *winGate) opens(line string) bool {
 	return s.doubts()
 }
 
-// kind says what a word is.
-func (g *winGate) kind(word []byte) gateWord {
-	if g.lengths[word[0]]>>len(word)&1 == 0 {
-		return 0
+// kind says what a word is. Another word with the same hash would at worst open
+// the gate.
+func (g *winGate) kind(word gateHash) gateWord {
+	at, tag := word.slot()
+	for ; g.words[at] != 0; at = (at + 1) % gateSlots {
+		if g.words[at]&^0xff == tag {
+			return gateWord(g.words[at] & 0xff)
+		}
 	}
-	return g.words[string(word)]
+	return 0
 }
 
 // doubts reports whether what was seen may mean something else to Windows when
