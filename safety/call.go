@@ -146,6 +146,14 @@ func (a *analysis) declClause(d *syntax.DeclClause, f frame, sc *scope) output {
 // simple walks a simple command: it peels wrappers off, reports what each layer
 // is, and returns what the command prints.
 func (a *analysis) simple(words []word, f frame, sc *scope) output {
+	mark := a.mem.mark()
+	out := a.layers(words, f, sc)
+	a.mem.release(&mark)
+	return out
+}
+
+// layers is simple in memory that is released afterwards.
+func (a *analysis) layers(words []word, f frame, sc *scope) output {
 	for n := 0; ; n++ {
 		words = a.leadingAssignments(words, f, sc)
 		if len(words) == 0 || a.stopped {

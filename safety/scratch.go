@@ -43,6 +43,30 @@ func (s *slab[T]) one(v T) *T {
 	return p
 }
 
+// slabMark is a place in a slab.
+type slabMark[T any] struct {
+	first *T
+	used  int
+}
+
+// mark returns where the slab is.
+func (s *slab[T]) mark() slabMark[T] {
+	m := slabMark[T]{used: len(s.buf)}
+	if cap(s.buf) > 0 {
+		m.first = &s.buf[:1][0]
+	}
+	return m
+}
+
+// release takes back what was handed out since the mark, unless the slab has
+// another buffer now.
+func (s *slab[T]) release(m slabMark[T]) {
+	if cap(s.buf) > 0 && m.first == &s.buf[:1][0] {
+		clear(s.buf[m.used:])
+		s.buf = s.buf[:m.used]
+	}
+}
+
 // reset takes everything back, and gives it away if it is more than kept elements.
 func (s *slab[T]) reset(kept int) {
 	s.kept = kept
@@ -94,6 +118,26 @@ type scratch struct {
 
 	winCommands  slab[winCommand]
 	winPipelines slab[winPipeline]
+}
+
+// commandMark is where the slabs are that no one needs after a command.
+type commandMark struct {
+	calls   slabMark[call]
+	args    slabMark[arguments]
+	options slabMark[option]
+}
+
+// mark returns where the memory of a command starts.
+func (m *scratch) mark() commandMark {
+	return commandMark{calls: m.calls.mark(), args: m.args.mark(), options: m.options.mark()}
+}
+
+// release takes back what a command needed, so that a line of thousands of them
+// works in the caches.
+func (m *scratch) release(at *commandMark) {
+	m.calls.release(at.calls)
+	m.args.release(at.args)
+	m.options.release(at.options)
 }
 
 // reset takes everything back; each slab keeps up to so many elements.
