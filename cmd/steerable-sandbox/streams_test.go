@@ -128,6 +128,12 @@ func TestStreamSocket(t *testing.T) {
 		return f
 	}
 	stream, datagram := pair(unix.SOCK_STREAM), pair(unix.SOCK_DGRAM)
+	unixListener, err := net.Listen("unix", filepath.Join(t.TempDir(), "listener"))
+	must(t, err)
+	defer func() { _ = unixListener.Close() }()
+	listening, err := unixListener.(*net.UnixListener).File()
+	must(t, err)
+	defer func() { _ = listening.Close() }()
 	rungs(t, func(t *testing.T, u user, backend string) {
 		dir := u.home(t)
 		for want, stdin := range map[string]*os.File{
@@ -137,10 +143,27 @@ func TestStreamSocket(t *testing.T) {
 			if code, _, stderr := c.with(t, stdin); code != 0 || !strings.Contains(stderr, want) {
 				t.Errorf("exit %d, %s without %s", code, stderr, want)
 			}
+			if code, _, stderr := c.with(t, listening); code != 0 || !strings.Contains(stderr, `"notEnforced":["unix"]`) {
+				t.Errorf("a listener: exit %d, %s", code, stderr)
+			}
 			c = call{u: u, backend: backend, dir: dir, flags: []string{"--require", "full"}, command: "true"}
 			if code, _, _ := c.with(t, stdin); (code == 0) != (stdin == stream) || code != 0 && code != 125 {
 				t.Errorf("%s: exit %d where full is required", want, code)
 			}
+		}
+	})
+}
+
+// TestStreamAnonymous gives the command a descriptor that stands for a process.
+func TestStreamAnonymous(t *testing.T) {
+	fd, err := unix.PidfdOpen(os.Getpid(), 0)
+	must(t, err)
+	pidfd := os.NewFile(uintptr(fd), "pidfd")
+	defer func() { _ = pidfd.Close() }()
+	rungs(t, func(t *testing.T, u user, backend string) {
+		c := call{u: u, backend: backend, dir: u.home(t), command: "true"}
+		if code, _, stderr := c.with(t, pidfd); code != 125 || !strings.Contains(stderr, "standard stream 0") {
+			t.Errorf("exit %d, %s", code, stderr)
 		}
 	})
 }

@@ -196,7 +196,10 @@ func (l *launch) spawnBwrap(path string, args []string, rules int) (*session, *p
 	}
 	p := &spawn.Program{}
 	parent := spawn.Slot(os.Getpid())
-	childStart(p, ours, unix.SIGKILL, &parent)
+	letGo(p, ours)
+	// bwrap asks to die with its parent itself (--die-with-parent). Earlier, its
+	// death could leave a process behind that waits for it for ever.
+	p.Equal("find the parent alive", syscall.SYS_GETPPID, &parent)
 	places := [][2]int{{theirs, fdControl}, {outer, fdStderr}, {executable, fdImage}, {blocked, fdBlock}, {words, stderr}}
 	if rules >= 0 {
 		places = append(places, [2]int{rules, fdRules})

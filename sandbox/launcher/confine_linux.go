@@ -223,9 +223,14 @@ const (
 // of the control socket, and die with the parent, checking that it has not
 // died already.
 func childStart(p *spawn.Program, ours int, death syscall.Signal, parent *spawn.Slot) {
-	p.Call("close the launcher's end", syscall.SYS_CLOSE, []spawn.Arg{spawn.Val(ours)}, spawn.Accept(syscall.EBADF))
+	letGo(p, ours)
 	p.Call("die with the parent", syscall.SYS_PRCTL, []spawn.Arg{spawn.Val(unix.PR_SET_PDEATHSIG), spawn.Val(int(death))})
 	if parent != nil {
 		p.Equal("find the parent alive", syscall.SYS_GETPPID, parent)
 	}
+}
+
+// letGo closes the launcher's end of the control socket in a child.
+func letGo(p *spawn.Program, ours int) {
+	p.Call("close the launcher's end", syscall.SYS_CLOSE, []spawn.Arg{spawn.Val(ours)}, spawn.Accept(syscall.EBADF))
 }

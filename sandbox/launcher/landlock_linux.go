@@ -159,13 +159,12 @@ func (l *launch) landlockWritable() []string {
 		return l.writable()
 	}
 	dirs := slices.DeleteFunc(l.writable(), func(dir string) bool { return dir == "/" })
-	entries, err := os.ReadDir("/")
+	names, err := policy.Subdirectories("/")
 	if err != nil {
 		return dirs
 	}
-	for _, entry := range entries {
-		name := entry.Name()
-		if entry.IsDir() && name != "dev" && name != "proc" && name != "sys" {
+	for _, name := range names {
+		if name != "dev" && name != "proc" && name != "sys" {
 			dirs = append(dirs, "/"+name)
 		}
 	}

@@ -45,6 +45,7 @@ func (l *launch) run() (code int, err error) {
 			return 0, &wrapperError{what: "close descriptors", err: err}
 		}
 	}
+	l.children = childrenOf(itoa(os.Getpid()))
 	if l.caught, err = catchSignals(); err != nil {
 		return 0, err
 	}
@@ -106,10 +107,11 @@ func (l *launch) attempt(m machine, r rung) (int, error) {
 	}
 	defer s.close()
 	s.name = l.command.Argv[0]
-	newcomers, err := l.whileItStarts()
-	report := policy.Assess(r.name, m.abi, s.applied&^l.streams.lost, l.policy)
+	w, err := l.whileItStarts(s)
+	defer w.cleaner.dismiss()
+	report := policy.Assess(r.name, m.abi, s.applied&^(l.streams.lost|w.lost), l.policy)
 	if err == nil {
-		err = s.handshake()
+		err = s.handshake(l.caught)
 	}
 	if err == nil {
 		err = l.checkReport(report)
@@ -117,25 +119,45 @@ func (l *launch) attempt(m machine, r rung) (int, error) {
 	if err == nil {
 		err = l.protect()
 	}
+	if err == nil {
+		err = w.cleaner.ready()
+	}
 	if err != nil {
 		s.abandon()
+		if end, ok := errors.AsType[*signalError](err); ok {
+			return 128 + int(end.signal), nil
+		}
 		return 0, err
 	}
-	defer removeNewcomers(newcomers)
+	defer removeNewcomers(w.newcomers)
 	if l.capable {
 		s.disarm(sync.OnceValue(dropCapabilities))
 	}
 	return s.serve(l.caught)
 }
 
+// watch is what git would obey and what is done about it.
+type watch struct {
+	newcomers []string
+	cleaner   *cleaner // nil without newcomers
+	lost      policy.Dimension
+}
+
 // whileItStarts does what has to be done before the command runs and can be
 // done beside its confinement, which takes longer.
-func (l *launch) whileItStarts() (newcomers []string, err error) {
-	newcomers = l.newcomers()
-	if l.command.Backend == policy.BackendAuto {
-		return newcomers, nil // another rung may follow, and need what protect gives up
+func (l *launch) whileItStarts(s *session) (w watch, err error) {
+	w.newcomers, w.lost = l.newcomers()
+	s.spared = l.children
+	if len(w.newcomers) > 0 {
+		if w.cleaner, err = startCleaner(w.newcomers, s.pid); err != nil {
+			return w, err
+		}
+		s.spared = append(slices.Clip(s.spared), w.cleaner.pid)
 	}
-	return newcomers, l.protect()
+	if l.command.Backend == policy.BackendAuto {
+		return w, nil // another rung may follow, and need what protect gives up
+	}
+	return w, l.protect()
 }
 
 // protect takes from the launcher what the command could use it for. Nobody
@@ -159,12 +181,17 @@ func (l *launch) protect() error {
 	return nil
 }
 
-// newcomers are files whose creation undermines protected ones.
-func (l *launch) newcomers() []string {
+// newcomers are files whose creation undermines protected ones. One that is
+// there already has done so.
+func (l *launch) newcomers() (paths []string, lost policy.Dimension) {
 	if l.policy.Unprotected {
-		return nil
+		return nil, 0
 	}
-	return policy.NewcomersIn(l.policy.Roots, l.policy.GitDirs)
+	paths, misled := policy.NewcomersIn(l.policy.Roots, l.policy.GitDirs)
+	if misled {
+		return paths, policy.DimProtect
+	}
+	return paths, 0
 }
 
 // checkSocket demands that the unix socket of a pinned endpoint exists, so

@@ -60,6 +60,8 @@ type launch struct {
 	cwd     string
 	script  int // descriptor of the script, -1 if there is none
 	caught  int // descriptor of the signals that arrive
+	// children were there before: those of a shell that became the launcher.
+	children []int
 
 	streams   streams
 	protected bool // see protect

@@ -50,7 +50,7 @@ func (s *session) attend(caught int) (unix.WaitStatus, error) {
 		case err != nil:
 			return 0, err
 		case pid == s.pid:
-			reapOrphans()
+			reapOrphans(s.spared)
 			return status, nil
 		}
 		sig, err := signals.Next(caught)

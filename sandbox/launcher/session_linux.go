@@ -3,11 +3,14 @@ package launcher
 import (
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/steerable-go/sidecar/sandbox/internal/signals"
 	"github.com/steerable-go/sidecar/sandbox/internal/spawn"
 	"github.com/steerable-go/sidecar/sandbox/internal/supervisor"
 	"github.com/steerable-go/sidecar/sandbox/policy"
@@ -44,6 +47,7 @@ type session struct {
 	stderr  int       // pipe with the words of bwrap, -1 for none
 	bound   []binding // what bwrap was told to bind writable, nil elsewhere
 	temp    string    // private temporary directory to remove, "" for none
+	spared  []int     // children that do not belong to the call
 
 	data [512]byte // of the last message received
 	oob  [256]byte
@@ -63,8 +67,13 @@ func (s *session) proceed() error {
 
 // handshake receives messages until the child is ready. Errors are startErrors
 // or say that the command does not exist: nothing of it has run.
-func (s *session) handshake() error {
+//
+// A signal to end that arrives on caught before that is a signalError.
+func (s *session) handshake(caught int) error {
 	for {
+		if err := s.await(caught); err != nil {
+			return err
+		}
 		m, err := s.receive()
 		if err != nil {
 			return &startError{err: err}
@@ -96,6 +105,44 @@ func (s *session) handshake() error {
 			return &startError{err: err}
 		}
 	}
+}
+
+// signalError is a signal that ends the launcher before the command has run.
+type signalError struct{ signal syscall.Signal }
+
+func (e *signalError) Error() string { return "ended by signal " + itoa(int(e.signal)) }
+
+// await waits until there is a message. The end of our child need not close the
+// socket: where bwrap is killed early, what it has forked still holds it.
+func (s *session) await(caught int) error {
+	for {
+		fds := []unix.PollFd{{Fd: int32(s.control), Events: unix.POLLIN}, {Fd: int32(caught), Events: unix.POLLIN}}
+		_, err := unix.Poll(fds, -1)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return &startError{err: err}
+		case fds[0].Revents != 0:
+			return nil
+		}
+		sig, err := signals.Next(caught)
+		switch {
+		case err != nil:
+			return &startError{err: err}
+		case sig != unix.SIGCHLD:
+			return &signalError{signal: sig}
+		case s.dead():
+			return &startError{err: s.failure(message{})}
+		}
+	}
+}
+
+// dead reports whether our child has ended; it is not reaped.
+func (s *session) dead() bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, s.pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err != nil || info.Signo != 0
 }
 
 // failure explains a message that ends the start, or its absence.
@@ -211,7 +258,7 @@ func (s *session) wait() (unix.WaitStatus, error) {
 	if err != nil {
 		return 0, err
 	}
-	reapOrphans()
+	reapOrphans(s.spared)
 	return status, nil
 }
 
@@ -229,8 +276,9 @@ func waitFor(pid int) (unix.WaitStatus, error) {
 // reapOrphans kills and reaps the processes that were re-parented to us as
 // their subreaper. With a guardian or a pid namespace there are only its
 // remains: the init of bwrap's namespaces, or a command whose guardian was
-// killed.
-func reapOrphans() {
+// killed. Children in spared are not the call's: what ran in the background of
+// a shell that became the launcher, and the launcher's own cleaner.
+func reapOrphans(spared []int) {
 	for {
 		var status unix.WaitStatus
 		pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil)
@@ -242,6 +290,9 @@ func reapOrphans() {
 		}
 		killed := false
 		for _, child := range children() {
+			if slices.Contains(spared, child) {
+				continue
+			}
 			killed = unix.Kill(child, unix.SIGKILL) == nil || killed
 		}
 		if !killed {
@@ -257,13 +308,13 @@ func children() []int {
 	if pids := childrenOf(strconv.Itoa(os.Getpid())); pids != nil {
 		return pids
 	}
-	tasks, err := os.ReadDir("/proc/self/task")
+	tasks, err := policy.Subdirectories("/proc/self/task")
 	if err != nil {
 		return nil
 	}
 	var pids []int
 	for _, task := range tasks {
-		pids = append(pids, childrenOf(task.Name())...)
+		pids = append(pids, childrenOf(task)...)
 	}
 	return pids
 }

@@ -34,10 +34,12 @@ func (l *launch) inspectStreams(abi int) error {
 			l.streams.addMount(fd)
 			l.streams.files = l.streams.files || st.Rdev != unix.Mkdev(1, 3)
 			l.streams.addTerminal(fd)
-		default:
+		case unix.S_IFREG, unix.S_IFBLK:
 			l.streams.files = true
 			l.streams.addMount(fd)
 			l.streams.lost |= l.fileLoss(fd, abi)
+		default: // an anonymous one, which may stand for anything: a process, a filter, a virtual machine
+			return &wrapperError{what: "standard stream " + itoa(fd) + " is neither a file nor a pipe, socket or terminal"}
 		}
 	}
 	return nil
@@ -90,6 +92,9 @@ func socketLoss(fd int) policy.Dimension {
 		return policy.DimEgress
 	case kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET:
 		return policy.DimUnix
+	}
+	if _, err := unix.Getpeername(fd); err != nil {
+		return policy.DimUnix // it listens, or can be told to
 	}
 	return 0
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/steerable-go/sidecar/sandbox/internal/ruleset"
+	"github.com/steerable-go/sidecar/sandbox/policy"
 )
 
 // tempParent holds the private temporary directories of this user's calls on
@@ -44,15 +45,15 @@ func makeTemp() (string, error) {
 // only a SIGKILL leaves behind: their name begins with the pid of no process.
 func sweepTemp(temp string) {
 	parent := filepath.Dir(temp)
-	entries, err := os.ReadDir(parent)
+	names, err := policy.Subdirectories(parent)
 	if err != nil {
 		return
 	}
-	for _, entry := range entries {
-		name, _, _ := strings.Cut(entry.Name(), "-")
-		pid, err := strconv.Atoi(name)
+	for _, name := range names {
+		number, _, _ := strings.Cut(name, "-")
+		pid, err := strconv.Atoi(number)
 		if err == nil && pid > 0 && errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
-			removeTemp(filepath.Join(parent, entry.Name()))
+			removeTemp(filepath.Join(parent, name))
 		}
 	}
 }
@@ -63,22 +64,22 @@ func removeTemp(dir string) {
 	if dir == "" || os.RemoveAll(dir) == nil {
 		return
 	}
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			openUp(path)
-		}
-		return nil
-	})
+	openUp(dir)
 	_ = os.RemoveAll(dir)
 }
 
-// openUp makes a directory writable for us, unless it is one somewhere else:
-// where all of /tmp is a root, other calls can put a link in its place.
+// openUp makes a directory and those below it writable for us, unless it is one
+// somewhere else: where all of /tmp is a root, other calls can put a link in its
+// place.
 func openUp(dir string) {
 	fd, err := ruleset.OpenReal(dir)
 	if err != nil {
 		return
 	}
-	defer func() { _ = unix.Close(fd) }()
 	_ = unix.Chmod("/proc/self/fd/"+itoa(fd), 0o700)
+	names, _ := policy.Subdirectories("/proc/self/fd/" + itoa(fd))
+	_ = unix.Close(fd)
+	for _, name := range names {
+		openUp(filepath.Join(dir, name))
+	}
 }

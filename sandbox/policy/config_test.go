@@ -273,8 +273,25 @@ func TestPinned(t *testing.T) {
 // TestNewcomers: only what git would read in a git directory is removed.
 func TestNewcomers(t *testing.T) {
 	dir := tree(t, "p/.git=gitdir: a/data", "p/a/data/HEAD=x", "p/a/data/objects", "p/a/data/refs", "p/a/data/hooks", "p/a/data/config=x")
-	got := NewcomersIn([]string{dir + "/p"}, nil)
-	if want := []string{dir + "/p/a/data/commondir", dir + "/p/a/data/config.worktree"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+	got, misled := NewcomersIn([]string{dir + "/p"}, nil)
+	if want := []string{dir + "/p/a/data/commondir", dir + "/p/a/data/config.worktree"}; !slices.Equal(got, want) || misled {
+		t.Errorf("%q, %v; want %q", got, misled, want)
+	}
+}
+
+// TestMisled: a commondir belongs to a worktree, which has no objects.
+func TestMisled(t *testing.T) {
+	tests := map[string]struct {
+		files []string
+		want  bool
+	}{
+		"planted":  {[]string{"p/.git/HEAD=x", "p/.git/objects", "p/.git/refs", "p/.git/commondir=../evil"}, true},
+		"worktree": {[]string{"p/.git=gitdir: a", "p/a/HEAD=x", "p/a/commondir=../b", "p/a/gitdir=x"}, false},
+		"usual":    {[]string{"p/.git/HEAD=x", "p/.git/objects", "p/.git/refs", "p/.git/config=x"}, false},
+	}
+	for name, tt := range tests {
+		if _, got := NewcomersIn([]string{tree(t, tt.files...) + "/p"}, nil); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -106,4 +107,27 @@ func cause(err error) string {
 		return path.Err.Error()
 	}
 	return err.Error()
+}
+
+// Subdirectories returns the names of the directories in dir, in order. Links
+// are none. os.ReadDir would bring eight kilobytes of a sorting algorithm into
+// the launcher.
+func Subdirectories(dir string) ([]string, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	entries, err := f.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		if entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
 }

@@ -160,7 +160,7 @@ func gitProtection(dir string, writable []string, pin bool) []Protected {
 		list = append(list, gitGroup(filepath.Join(resolved, group), writable)...)
 	}
 	if pin && len(list) > 0 {
-		list = slices.Insert(list, 0, Protected{Path: resolved, Pin: true})
+		list = prepend(Protected{Path: resolved, Pin: true}, list)
 	}
 	return list
 }
@@ -191,28 +191,29 @@ const nestedDepth = 4
 // nestedGitDirs protects the git directories below dir, and pins them and what
 // lies between.
 func nestedGitDirs(dir string, writable []string, depth int) []Protected {
-	entries, err := os.ReadDir(dir)
+	names, err := Subdirectories(dir)
 	if err != nil || depth == 0 {
 		return nil
 	}
 	var list []Protected
-	for _, entry := range entries {
-		if !entry.IsDir() {
-			continue
-		}
-		path := filepath.Join(dir, entry.Name())
+	for _, name := range names {
+		path := filepath.Join(dir, name)
 		inner := gitPrograms(path, writable)
 		below := path
 		if len(inner) > 0 {
-			inner = slices.Insert(inner, 0, Protected{Path: path, Pin: true})
+			inner = prepend(Protected{Path: path, Pin: true}, inner)
 			below = filepath.Join(path, "modules")
 		}
 		list = append(append(list, inner...), nestedGitDirs(below, writable, depth-1)...)
 	}
 	if len(list) > 0 && !isGitDir(dir) {
-		list = slices.Insert(list, 0, Protected{Path: dir, Pin: true, Between: true})
+		list = prepend(Protected{Path: dir, Pin: true, Between: true}, list)
 	}
 	return list
+}
+
+func prepend(first Protected, list []Protected) []Protected {
+	return append([]Protected{first}, list...)
 }
 
 // gitPrograms protects what makes git run programs, as far as it is there.
@@ -276,8 +277,10 @@ func (p Policy) Pinned() []string {
 // not there now: nothing can be mounted on them, so they are to be removed when
 // the command that made them has ended. commondir points git at another
 // configuration and other hooks.
-func NewcomersIn(roots, gitDirs []string) []string {
-	var list []string
+//
+// misled says that one is there which nothing but a command puts there: a git
+// directory with objects of its own has no commondir.
+func NewcomersIn(roots, gitDirs []string) (list []string, misled bool) {
 	for _, p := range ProtectedPaths(roots, gitDirs) {
 		if !p.Pin || p.Between {
 			continue
@@ -287,6 +290,7 @@ func NewcomersIn(roots, gitDirs []string) []string {
 				list = append(list, path)
 			}
 		}
+		misled = misled || exists(filepath.Join(p.Path, "commondir")) && exists(filepath.Join(p.Path, "objects"))
 	}
-	return list
+	return list, misled
 }

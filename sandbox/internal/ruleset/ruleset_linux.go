@@ -90,13 +90,17 @@ func New(abi int, l Layout) (fd int, err error) {
 	return fd, nil
 }
 
+// RealPath is how to open a path without symbolic links.
+func RealPath() unix.OpenHow {
+	return unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+}
+
 // OpenReal opens a path without symbolic links, as it was when the policy was
 // made. If somebody has put one there since, it fails: the link could lead to
 // anything. The descriptor only names the file (O_PATH).
 func OpenReal(path string) (fd int, err error) {
-	fd, err = unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
-		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
-	})
+	how := RealPath()
+	fd, err = unix.Openat2(unix.AT_FDCWD, path, &how)
 	if err != nil {
 		return -1, &os.PathError{Op: "open", Path: path, Err: err}
 	}
@@ -144,9 +148,14 @@ type entries struct{ dirs, files []string }
 // topLevel lists dir without "dev". Links are skipped: access is judged at
 // their targets.
 func topLevel(dir string) (entries, error) {
-	list, err := os.ReadDir(dir)
+	f, err := os.Open(dir)
 	if err != nil {
-		return entries{}, fmt.Errorf("list %s: %w", dir, err)
+		return entries{}, fmt.Errorf("list a directory: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	list, err := f.ReadDir(-1)
+	if err != nil {
+		return entries{}, fmt.Errorf("list a directory: %w", err)
 	}
 	var e entries
 	for _, entry := range list {

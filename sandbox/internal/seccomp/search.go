@@ -1,7 +1,5 @@
 package seccomp
 
-import "slices"
-
 // rule is what happens at one system call. Its body starts with the call's
 // number in A and ends in a return on every path.
 type rule struct {
@@ -19,7 +17,10 @@ func insert(rules []rule, r rule) []rule {
 	if at > 0 && rules[at-1].nr == r.nr {
 		panic("bug: two rules for one system call")
 	}
-	return slices.Insert(rules, at, r)
+	rules = append(rules, r)
+	copy(rules[at+1:], rules[at:])
+	rules[at] = r
+	return rules
 }
 
 // leaf is how many rules are tried one by one.

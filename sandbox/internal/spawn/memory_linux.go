@@ -93,23 +93,22 @@ func (m *memory) release() {
 // Place returns a copy of v that the child of p can see and that lives as long
 // as p. Pointers in v must come from Place as well.
 func Place[T any](p *Program, v T) *T {
-	if at := (*T)(p.take(unsafe.Sizeof(v))); at != nil {
-		*at = v
-		return at
-	}
-	at := new(T) // the image is refused
-	*at = v
-	return at
+	return (*T)(p.place(unsafe.Pointer(&v), unsafe.Sizeof(v)))
 }
 
 // PlaceSlice is Place for a list; it returns the address of the first element.
 func PlaceSlice[T any](p *Program, list []T) *T {
-	if len(list) == 0 {
-		return Place(p, *new(T))
+	return (*T)(p.place(unsafe.Pointer(unsafe.SliceData(list)), uintptr(len(list))*unsafe.Sizeof(*new(T))))
+}
+
+// place copies size bytes. It is one function for all types: copies of it for
+// each were a part of the launcher that could be seen.
+func (p *Program) place(from unsafe.Pointer, size uintptr) unsafe.Pointer {
+	const least = 8 // also for a list of nothing
+	at := p.take(max(size, least))
+	if at == nil { // the image is refused
+		at = unsafe.Pointer(unsafe.SliceData(make([]byte, max(size, least))))
 	}
-	if at := (*T)(p.take(uintptr(len(list)) * unsafe.Sizeof(list[0]))); at != nil {
-		copy(unsafe.Slice(at, len(list)), list)
-		return at
-	}
-	return &list[0] // the image is refused
+	copy(unsafe.Slice((*byte)(at), size), unsafe.Slice((*byte)(from), size))
+	return at
 }

@@ -124,12 +124,16 @@ func (p *Program) Equal(name string, nr uintptr, s *Slot) {
 
 // Proceed reads one byte from fd and fails at end of file: the process at the
 // other end decides whether this one goes on.
-func (p *Program) Proceed(name string, fd Arg) {
+func (p *Program) Proceed(name string, fd Arg, opts ...Option) {
 	b := Place(p, [8]byte{})
-	p.add(step{
+	st := step{
 		kind: kindProceed, name: name, nr: syscall.SYS_READ,
 		args: [6]Arg{fd, Val(uintptr(unsafe.Pointer(b))), Val(1)},
-	})
+	}
+	for _, opt := range opts {
+		opt(&st)
+	}
+	p.add(st)
 }
 
 // Fork appends a fork whose child runs the program child; its pid goes to s.
@@ -188,10 +192,14 @@ func (p *Program) Strings(list []string) (Arg, error) {
 // Pointer returns the address of a copy of v as an argument, or that of v if it
 // comes from [Place]. Pointers in v must come from there.
 func Pointer[T any](p *Program, v *T) Arg {
-	if p.memory != nil && p.memory.holds(unsafe.Pointer(v)) {
-		return Val(uintptr(unsafe.Pointer(v)))
+	return p.pointer(unsafe.Pointer(v), unsafe.Sizeof(*v))
+}
+
+func (p *Program) pointer(at unsafe.Pointer, size uintptr) Arg {
+	if p.memory == nil || !p.memory.holds(at) {
+		at = p.place(at, size)
 	}
-	return Val(uintptr(unsafe.Pointer(Place(p, *v))))
+	return Val(uintptr(at))
 }
 
 // StepError is a step that failed.
