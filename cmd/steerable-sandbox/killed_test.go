@@ -172,3 +172,18 @@ func TestSparesOthers(t *testing.T) {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	})
 }
+
+// TestConfiguredHooks: hooks may be kept in the tree, and are hooks there.
+func TestConfiguredHooks(t *testing.T) {
+	rungs(t, func(t *testing.T, u user, backend string) {
+		if backend == "landlock" {
+			t.Skip("Landlock only allows: the rung reports partial, without protect")
+		}
+		r := newRig(t, u)
+		must(t, r.shell(u, `git init -q "$ROOT" && mkdir -p "$ROOT/tools/hooks" && git -C "$ROOT" config core.hooksPath tools/hooks`))
+		c := call{u: u, backend: backend, dir: r.root, command: "echo evil > tools/hooks/pre-commit; mv tools x; echo fine > tools/script && ls -A tools/hooks"}
+		if code, out, stderr := c.do(t); code != 0 || out != "" {
+			t.Errorf("exit %d, %q, %s", code, out, stderr)
+		}
+	})
+}

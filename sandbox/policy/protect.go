@@ -156,6 +156,7 @@ func gitProtection(dir string, writable []string, pin bool) []Protected {
 		list = append(list, Protected{Path: hooks, Create: true})
 	}
 	list = append(list, gitPrograms(resolved, writable)...)
+	list = append(list, gitConfigured(resolved, writable)...)
 	for _, group := range []string{"modules", "worktrees"} {
 		list = append(list, gitGroup(filepath.Join(resolved, group), writable)...)
 	}
