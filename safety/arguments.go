@@ -202,7 +202,7 @@ func (p *argumentParser) option(i int) int {
 	for j := 1; j < len(w.text); j++ {
 		name := p.e.letters[2*int(w.text[j]):][:2]
 		rest := word{text: w.text[j+1:], dyn: w.dyn, taint: w.taint, source: w.source, prog: w.prog}
-		if p.prog.Attached == name {
+		if strings.Contains(p.prog.Attached, name) {
 			p.out.opts = append(p.out.opts, option{name: name, value: rest, has: rest.text != ""})
 			return i + 1
 		}

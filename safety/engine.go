@@ -49,7 +49,7 @@ type program struct {
 	// Subs is how many leading operands are subcommands.
 	Subs int `json:"subs"`
 	// Values are options that take a value, NoArg those of them that take it
-	// only with "=", Attached those that take it only glued on.
+	// only with "=", Attached those of one letter that take it only glued on.
 	Values   []string `json:"values"`
 	NoArg    []string `json:"noarg"`
 	Attached string   `json:"attached"`
