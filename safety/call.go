@@ -25,20 +25,25 @@ type handler func(c *call) output
 // callExpr expands a simple command and walks it.
 func (a *analysis) callExpr(c *syntax.CallExpr, f frame, sc *scope) output {
 	words := a.expand(c.Args, f, sc)
+	var first [4]shadowed
+	hidden := first[:0]
 	for _, as := range c.Assigns {
 		v := a.assigned(as, f, sc)
 		a.environment(as.Name.Value, v, f, sc)
-		if len(c.Args) == 0 {
-			a.assign(as, v, f, sc)
+		if len(c.Args) > 0 { // only the command, and the scripts it runs, see it
+			old, ok := sc.vars[as.Name.Value]
+			hidden = append(hidden, shadowed{name: as.Name.Value, old: old, set: ok})
 		}
+		a.assign(as, v, f, sc)
 	}
-	if len(words) == 0 {
-		return output{}
+	var out output
+	if len(words) > 0 {
+		out = a.simple(words, f, sc)
 	}
-	out := a.simple(words, f, sc)
 	for _, w := range words {
 		a.feed(w, out, f, sc)
 	}
+	sc.restore(hidden)
 	return out
 }
 
@@ -68,9 +73,7 @@ func (a *analysis) assign(as *syntax.Assign, v value, f frame, sc *scope) {
 		default:
 			w := v.fields[0]
 			a.spend(old, f)
-			if old.text() != "" && len(old.text())+len(w.text) <= maxValue {
-				w.text = old.text() + w.text
-			}
+			w.text = appended(old.text(), w.text)
 			v.fields = []word{w}
 		}
 	}
@@ -186,19 +189,58 @@ func (a *analysis) layers(words []word, f frame, sc *scope) output {
 // not treat them so after a wrapper, but env does, and reading them as
 // assignments everywhere means that a wrapper never hides one.
 func (a *analysis) leadingAssignments(words []word, f frame, sc *scope) []word {
-	for len(words) > 0 {
-		name, text, ok := strings.Cut(words[0].text, "=")
-		if !ok || !syntax.ValidName(name) {
+	for len(words) > 0 && strings.IndexByte(words[0].text, '=') >= 0 {
+		name, text, ok := assignment(words[0].text)
+		if !ok {
+			a.oddAssignments(words, f, sc)
 			break
 		}
 		w := words[0]
 		w.text = text
+		if bare, more := strings.CutSuffix(name, "+"); more {
+			old := sc.vars[bare]
+			name, w.text = bare, appended(old.text(), text)
+		}
 		v := value{fields: []word{w}}
 		a.environment(name, v, f, sc)
 		sc.set(name, v)
 		words = words[1:]
 	}
 	return words
+}
+
+// assignment takes NAME=value apart. A name ends with a plus sign if the value is
+// appended; the index of an array element is left out. Without a name that a shell
+// would take, ok is false.
+func assignment(text string) (name, value string, ok bool) {
+	name, value, ok = strings.Cut(text, "=")
+	if !ok {
+		return "", "", false
+	}
+	bare := strings.TrimSuffix(name, "+")
+	if open := strings.IndexByte(bare, '['); open > 0 && bare[len(bare)-1] == ']' {
+		name, bare = bare[:open], bare[:open]
+	}
+	return name, value, syntax.ValidName(bare)
+}
+
+// appended is the value of a variable after an assignment with "+=".
+func appended(old, text string) string {
+	if old == "" || len(old)+len(text) > maxValue {
+		return text
+	}
+	return old + text
+}
+
+// oddAssignments walks what follows words such as a.b=1. No shell takes those for
+// assignments, but env does, and other programs that set variables.
+func (a *analysis) oddAssignments(words []word, f frame, sc *scope) {
+	for len(words) > 0 && strings.IndexByte(words[0].text, '=') >= 0 {
+		words = words[1:]
+	}
+	if len(words) > 0 {
+		a.simple(words, f.wrap("env"), sc.fork())
+	}
 }
 
 // unusualName handles commands whose program is not a plain name: aliases,

@@ -105,10 +105,14 @@ func (c *call) runFile(file word, args []word) output {
 }
 
 func evalCommand(c *call) output {
-	for _, w := range c.words[1:] {
+	words := c.words[1:]
+	if len(words) > 0 && words[0].text == "--" {
+		words = words[1:]
+	}
+	for _, w := range words {
 		c.a.executes(output{taint: w.taint, source: w.source}, "eval", c.f)
 	}
-	return c.a.script(joinWords(c.words[1:]), c.f.inner(), c.sc)
+	return c.a.script(joinWords(words), c.f.inner(), c.sc)
 }
 
 func sourceCommand(c *call) output {
@@ -146,11 +150,14 @@ func suCommand(c *call) output {
 func envCommand(c *call) output {
 	rest := c.args.rest
 	if lines := c.args.values("-S", "--split-string"); len(lines) > 0 {
-		return c.a.script(lines[0].text+" "+quoteWords(rest), c.f.inner(), c.sc)
+		return c.a.script("env "+lines[0].text+" "+quoteWords(rest), c.f.inner(), c.sc)
+	}
+	if len(rest) > 1 && rest[0].text == "-" { // is -i, and more options may follow
+		return c.a.peel(append([]word{c.words[0]}, rest[1:]...), c.f.wrap("env"), c.sc)
 	}
 	onlyAssignments := true
 	for _, w := range rest {
-		onlyAssignments = onlyAssignments && strings.Contains(w.text, "=")
+		onlyAssignments = onlyAssignments && (w.text == "-" || strings.Contains(w.text, "="))
 	}
 	if onlyAssignments {
 		c.a.leadingAssignments(rest, c.f, c.sc)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 //go:embed tables/prefix.json
@@ -139,8 +137,8 @@ func (m *Matcher) wrapped(name string, words []word, covered int) PrefixMatch {
 
 // isAssignment recognises NAME=value.
 func isAssignment(text string) bool {
-	name, _, ok := strings.Cut(text, "=")
-	return ok && syntax.ValidName(name)
+	_, _, ok := assignment(text)
+	return ok
 }
 
 // isPlainWrapper recognises programs that do nothing but run another.

@@ -2,6 +2,7 @@ package safety
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,6 +53,24 @@ func (sc *scope) set(name string, v value) {
 		sc.vars = map[string]value{}
 	}
 	sc.vars[name] = v
+}
+
+// shadowed is a variable that an assignment in front of a command hides.
+type shadowed struct {
+	name string
+	old  value
+	set  bool
+}
+
+// restore ends the assignments in front of a command.
+func (sc *scope) restore(hidden []shadowed) {
+	for _, h := range slices.Backward(hidden) {
+		if h.set {
+			sc.vars[h.name] = h.old
+		} else {
+			delete(sc.vars, h.name)
+		}
+	}
 }
 
 // lookup returns the value of a parameter, if it is known.
