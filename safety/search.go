@@ -220,7 +220,13 @@ func xargsCommand(c *call) output {
 // xargsItems splits the input: with a placeholder an item is a whole line.
 func (c *call) xargsItems(text string) iter.Seq[string] {
 	if text != "" && c.args.has("-I", "-i", "--replace") {
-		return strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n")
+		return func(yield func(string) bool) {
+			for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+				if !yield(strings.TrimLeft(line, " \t")) { // as xargs does
+					return
+				}
+			}
+		}
 	}
 	return strings.FieldsSeq(text)
 }

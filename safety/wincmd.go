@@ -10,7 +10,7 @@ import (
 func newWinHandlers() map[string]winHandler {
 	all := map[string]winHandler{
 		"cmd": winCmd, "powershell": winPowerShell, "pwsh": winPowerShell, "wsl": winWSL,
-		"invoke-expression": winInvoke, "[scriptblock]::create": winInvoke, ".": winRest,
+		"invoke-expression": winInvoke, "[scriptblock]::create": winInvoke, ".": winDot,
 		"set-alias": winAlias, "new-alias": winAlias,
 		"start-process": winStartProcess, "start": winStart, "call": winRest, "invoke-command": winPassBlocks, "start-job": winPassBlocks,
 		"if": winIf, "for": winFor, "else": winRest, "forfiles": winForfiles, "schtasks": winScheduled, "wmic": winWmic,
@@ -43,6 +43,15 @@ func winRest(c *winCall) (inner []word, out output, done bool) {
 		return nil, output{}, true
 	}
 	return rest, output{}, false
+}
+
+// winDot runs a script file, which may be its input when a POSIX shell reads it.
+func winDot(c *winCall) (inner []word, out output, done bool) {
+	if in := c.f.stdin; in != nil && len(c.words) > 1 && c.words[1].text == "/dev/stdin" {
+		c.a.executes(*in, c.name, c.f)
+		c.a.tryScript(in.text, c.f.inner(), c.sc)
+	}
+	return winRest(c)
 }
 
 // isPlainAssignment recognises NAME=value, which env takes in front of a command.

@@ -225,6 +225,9 @@ func (a *analysis) winSimple(words []word, raw string, f frame, sc *scope) outpu
 			words = append([]word{{text: text}}, words[1:]...)
 		}
 		a.sink.command(words, PlatformWindows)
+		if _, _, ok := assignment(words[0].text); ok && len(words) > 1 { // a POSIX shell runs what follows
+			return a.simple(words, f.posix(), sc.fork())
+		}
 		if w := words[0]; w.taint&(taintRemote|taintDecoded) != 0 {
 			a.executes(output{taint: w.taint, source: w.source}, "powershell", f)
 		}
@@ -236,6 +239,12 @@ func (a *analysis) winSimple(words []word, raw string, f frame, sc *scope) outpu
 		f = f.wrap(c.name)
 		words = inner
 	}
+}
+
+// posix is the frame of a command of f that a POSIX shell runs.
+func (f frame) posix() frame {
+	f.dialect = PlatformUnix
+	return f
 }
 
 // winAssignment handles `$x = command`; it reports whether words is one.
