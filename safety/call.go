@@ -345,8 +345,11 @@ func (c *call) run() (inner []word, out output, done bool) {
 	known := c.a.e.names[c.name]
 	h := known.handler
 	wanted := c.a.sink.wants(c.name)
-	if h == nil && known.program == nil && !wanted {
-		return nil, passOn(c), true
+	if h == nil && known.program == nil {
+		c.unlisted()
+		if !wanted {
+			return nil, passOn(c), true
+		}
 	}
 	c.args = c.a.argumentsOf(known.program, c.name, c.words)
 	if c.args.isQuery() {

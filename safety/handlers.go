@@ -10,7 +10,7 @@ func newHandlers() map[string]handler {
 	all := map[string]handler{}
 	for _, group := range []map[string]handler{
 		printHandlers(), shellHandlers(), builtinHandlers(), remoteHandlers(), interpreterHandlers(),
-		searchHandlers(), fileHandlers(), networkHandlers(), databaseHandlers(), toolHandlers(), consoleHandlers(),
+		searchHandlers(), fileHandlers(), networkHandlers(), databaseHandlers(), toolHandlers(), consoleHandlers(), launcherHandlers(),
 	} {
 		maps.Copy(all, group)
 	}

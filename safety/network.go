@@ -274,6 +274,9 @@ func cloudCopyCommand(c *call) output {
 	ops := c.args.operands
 	if c.name == "aws" && c.args.sub() == "ssm" {
 		for _, w := range c.args.values("--parameters") {
+			if _, line, ok := strings.Cut(w.text, "commands="); ok && !strings.ContainsAny(line, `"'`) {
+				c.runScript(word{text: strings.Trim(line, "[]")})
+			}
 			for _, t := range lexCode(w.text) {
 				if t.kind == tokenString {
 					c.runScript(word{text: t.text})

@@ -137,7 +137,8 @@ func isDeclaration(name string) bool {
 
 // isIdle reports whether a command that stands alone on a line can be passed
 // over: no rule looks at it, and all that is known about it is what it prints.
-func (a *analysis) isIdle(program string) bool {
+func (a *analysis) isIdle(words []word) bool {
+	program := words[0].text
 	if !a.sink.lazy() || strings.IndexByte(program, '=') >= 0 || strings.ContainsAny(program, "*?[") {
 		return false
 	}
@@ -149,5 +150,5 @@ func (a *analysis) isIdle(program string) bool {
 	if known.program != nil && len(known.program.ShellOpts) > 0 { // its options may run something
 		return false
 	}
-	return known.prints || known.handler == nil && known.program == nil
+	return known.prints || known.handler == nil && known.program == nil && !mayLaunch(words[1:])
 }

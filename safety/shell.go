@@ -200,7 +200,7 @@ func (a *analysis) script(src string, f frame, sc *scope) output {
 // common reads the scripts that do not take the parser.
 func (a *analysis) common(src string, f frame, sc *scope) (out output, ok bool) {
 	if words, ok := a.plainCommand(src); ok {
-		if f.depth == 0 && f.stdin == nil && len(words) > 0 && a.isIdle(words[0].text) {
+		if f.depth == 0 && f.stdin == nil && len(words) > 0 && a.isIdle(words) {
 			return output{}, true
 		}
 		return a.simple(words, f, sc), true
