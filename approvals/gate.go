@@ -136,7 +136,7 @@ func (g *Gate) undenied(f facts) Verdict {
 		}
 		return Verdict{Outcome: OutcomeAsk, Reason: ReasonAsk}
 	}
-	why := f.suspended()
+	why := f.suspended(g.opts.Matcher)
 	if why == "" {
 		if v, ok := g.allowed(f); ok {
 			return v
@@ -263,12 +263,26 @@ func (f facts) sessionSays(m Matcher, effect Effect) bool {
 
 // suspended says why the call may not be allowed automatically; empty if it
 // may.
-func (f facts) suspended() string {
+func (f facts) suspended(m Matcher) string {
 	if why := f.suspendedByFiles(); why != "" {
 		return why
 	}
 	if !f.parses && f.anyDenyRule() {
 		return "the command cannot be parsed and the tool has deny rules"
+	}
+	return f.perhapsDenied(m)
+}
+
+// perhapsDenied says why it is not known whether a rule denies the call.
+func (f facts) perhapsDenied(m Matcher) string {
+	rules := f.session.rules
+	for _, r := range f.policy.value.rules {
+		rules = append(rules, r.Rule)
+	}
+	for _, r := range rules {
+		if what := r.unknown(m, f.req.Tool, f.command); what != "" {
+			return fmt.Sprintf("the command may be one that a rule denies (%s): %s is not known before it runs", r, Visible(clip(what)))
+		}
 	}
 	return ""
 }

@@ -119,6 +119,16 @@ func (w words) Match(effect approvals.Effect, prefix []string, command string) b
 	return some && every
 }
 
+// Unknown takes a first word with a dollar sign for one that may be any.
+func (w words) Unknown(_ []string, command string) string {
+	for _, simple := range w.split(command) {
+		if len(simple) > 0 && strings.HasPrefix(simple[0], "$") {
+			return simple[0]
+		}
+	}
+	return ""
+}
+
 func (w words) Suggest(command string) []string {
 	list := w.split(command)
 	if len(list) != 1 || !w.Parses(command) {

@@ -115,7 +115,7 @@ func (g *Gate) Resolve(ctx context.Context, req Request) (Resolution, error) {
 		if v.Outcome != OutcomeAsk {
 			return g.finish(req, Resolution{Verdict: v, Decision: Decision{Kind: v.Kind, Reason: v.Message}}), nil
 		}
-		req.SuggestedPrefix, req.Fingerprint = v.SuggestedPrefix, v.Fingerprint
+		req.SuggestedPrefix, req.Fingerprint, req.Why = v.SuggestedPrefix, v.Fingerprint, v.Message
 		if asking.Err() != nil { // while an equal question was open
 			a, err := unanswered(ctx, g.opts.Timeout)
 			res := answered(req, a)

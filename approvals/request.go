@@ -48,7 +48,10 @@ type Request struct {
 	// question is asked. SuggestedPrefix is what an "always" or "session"
 	// answer to a shell command would be kept for; nil when there is none.
 	SuggestedPrefix []string
-	Fingerprint     Fingerprint
+	// Why is filled in by the gate, too: why a call that may be allowed by what
+	// is stored is asked about; empty for others.
+	Why         string
+	Fingerprint Fingerprint
 }
 
 // CriticalMode is what the turn wants done with critical commands.

@@ -116,3 +116,12 @@ func (r Rule) applies(m Matcher, tool, command string) bool {
 	}
 	return command != "" && m.Match(r.Effect, r.CommandPrefix, command)
 }
+
+// unknown says why it is not known whether a denial covers a call; empty if it
+// is known.
+func (r Rule) unknown(m Matcher, tool, command string) string {
+	if r.Effect == EffectAllow || r.Tool != tool || len(r.CommandPrefix) == 0 || command == "" {
+		return ""
+	}
+	return m.Unknown(r.CommandPrefix, command)
+}

@@ -199,6 +199,7 @@ type approvalParams struct {
 	CallID          string          `json:"callId"`
 	RequestID       string          `json:"requestId"`
 	SuggestedPrefix []string        `json:"suggestedPrefix"`
+	Reason          string          `json:"reason,omitempty"` // why nothing stored decides
 	Severity        string          `json:"severity,omitempty"`
 	MatchedRules    []string        `json:"matchedRules,omitzero"` // empty for a safe command
 	Sandbox         json.RawMessage `json:"sandbox,omitempty"`
@@ -218,7 +219,7 @@ func (h *HostApprover) Ask(ctx context.Context, req approvals.Request) (approval
 	params := approvalParams{
 		ToolName: req.Tool, Arguments: req.Arguments, Mode: string(cmp.Or(req.Mode, approvals.ModeOf(req.Tool))),
 		Category: category(&req), Round: req.Round, StreamID: req.StreamID, ChatID: req.ChatID, CallID: req.CallID,
-		RequestID: req.RequestID, SuggestedPrefix: req.SuggestedPrefix,
+		RequestID: req.RequestID, SuggestedPrefix: req.SuggestedPrefix, Reason: req.Why,
 		Severity: req.Severity, MatchedRules: req.MatchedRules, Sandbox: req.Sandbox,
 		Fingerprint: req.Fingerprint.String(), TimeoutMs: h.Timeout.Milliseconds(),
 	}

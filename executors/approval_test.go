@@ -113,9 +113,10 @@ type everyPrefix struct{}
 func (everyPrefix) Match(effect approvals.Effect, _ []string, _ string) bool {
 	return effect == approvals.EffectDeny
 }
-func (everyPrefix) Parses(string) bool      { return true }
-func (everyPrefix) Suggest(string) []string { return nil }
-func (everyPrefix) Broad([]string) string   { return "" }
+func (everyPrefix) Unknown([]string, string) string { return "" }
+func (everyPrefix) Parses(string) bool              { return true }
+func (everyPrefix) Suggest(string) []string         { return nil }
+func (everyPrefix) Broad([]string) string           { return "" }
 
 // TestTheQuestion compares whole frames: a host relies on every member.
 func TestTheQuestion(t *testing.T) {

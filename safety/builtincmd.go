@@ -32,7 +32,9 @@ func aliasCommand(c *call) output {
 				c.sc.aliases = map[string]string{}
 			}
 			c.sc.aliases[name] = text
-			c.a.script(text, c.f.inner(), c.sc.fork())
+			if c.a.sink.defines() {
+				c.a.script(text, c.f.inner(), c.sc.fork())
+			}
 		}
 	}
 	return output{}

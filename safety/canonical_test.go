@@ -17,6 +17,8 @@ func (r *recorder) wants(string) bool  { return true }
 func (r *recorder) lazy() bool         { return false }
 func (r *recorder) names(func(string)) {}
 func (r *recorder) view(v view)        { r.lines = append(r.lines, v.line) }
+func (r *recorder) opaque(string)      {}
+func (r *recorder) defines() bool      { return true }
 func (r *recorder) complex(view)       { r.lines = append(r.lines, RuleTooComplex) }
 func (r *recorder) unparsed(view)      { r.lines = append(r.lines, RuleUnparsed) }
 func (r *recorder) command(words []word, _ Platform) {

@@ -73,6 +73,9 @@ func (c *call) runCommand(ops []word) output {
 // runInput runs the standard input as a script.
 func (c *call) runInput() output {
 	in := c.f.stdin
+	if in == nil || in.dyn {
+		c.a.sink.opaque(c.name)
+	}
 	if in == nil {
 		return output{dyn: true, program: c.name}
 	}
@@ -95,6 +98,9 @@ func (c *call) runFile(file word, args []word) output {
 	}
 	if !ok {
 		return passOn(c)
+	}
+	if known.dyn {
+		c.a.sink.opaque(c.name)
 	}
 	c.a.executes(known, c.name, c.f)
 	g := c.f.inner()

@@ -39,6 +39,22 @@ func (a *analysis) param(p *syntax.ParamExp, f frame, sc *scope) []word {
 	return v.fields
 }
 
+// delimited keeps the braces of an unresolved parameter, the first of parts, if
+// what follows would otherwise read as more of its name, as in ${X}gcc.
+func delimited(ws []word, parts []syntax.WordPart) []word {
+	if len(parts) < 2 || len(ws) != 1 || !ws[0].dyn {
+		return ws
+	}
+	p, isParam := parts[0].(*syntax.ParamExp)
+	next, isText := parts[1].(*syntax.Lit)
+	if !isParam || !isText || ws[0].text != "$"+paramName(p) || !syntax.ValidName(paramName(p)+next.Value[:min(1, len(next.Value))]) || next.Value == "" {
+		return ws
+	}
+	braced := ws[0]
+	braced.text = "${" + paramName(p) + "}"
+	return []word{braced}
+}
+
 // spend counts what an expansion produces: doubling a variable a few times
 // would otherwise make work without bound.
 func (a *analysis) spend(v value, f frame) {

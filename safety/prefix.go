@@ -57,6 +57,9 @@ const (
 	ReasonWrapper Reason = "wrapper"
 	// ReasonDenied is a command in the line that a deny rule covers.
 	ReasonDenied Reason = "denied"
+	// ReasonUncertain is a command that a deny rule may cover: a word of it, or
+	// what it runs, is not known. It must not be allowed automatically.
+	ReasonUncertain Reason = "uncertain"
 	// ReasonBroad is a prefix that amounts to any command.
 	ReasonBroad Reason = "broad"
 )

@@ -14,6 +14,8 @@ type prefixRow struct {
 	Match    bool     `json:"match"`
 	Decision Decision `json:"decision"`
 	Platform Platform `json:"platform"`
+	// Uncertain says that a deny must answer that it cannot know.
+	Uncertain bool `json:"uncertain"`
 }
 
 func TestPrefixCorpora(t *testing.T) {
@@ -26,8 +28,12 @@ func TestPrefixCorpora(t *testing.T) {
 			if r.Platform == "" {
 				r.Platform = PlatformUnix
 			}
-			if got := matchers[r.Platform].Match(r.Prefix, r.Cmd, r.Decision); got.Matches != r.Match {
+			got := matchers[r.Platform].Match(r.Prefix, r.Cmd, r.Decision)
+			if got.Matches != r.Match {
 				t.Errorf("%s: %s %q on %q: %+v, want %v", file, r.Decision, r.Prefix, r.Cmd, got, r.Match)
+			}
+			if r.Uncertain && got.Reason != ReasonUncertain {
+				t.Errorf("%s: %s %q on %q: %+v, want it uncertain", file, r.Decision, r.Prefix, r.Cmd, got)
 			}
 		}
 	}

@@ -26,6 +26,10 @@ type sink interface {
 	complex(v view)
 	// unparsed receives a script that is not valid syntax.
 	unparsed(v view)
+	// opaque receives a program that runs text which is not known.
+	opaque(program string)
+	// defines says that what an alias stands for matters before it is used.
+	defines() bool
 }
 
 // analysis reads one command line.

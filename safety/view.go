@@ -284,6 +284,8 @@ func (r *grader) try(list []entry, v view) {
 }
 
 // complex and unparsed pass on what the analysis could not read.
+func (r *grader) opaque(string)  {}
+func (r *grader) defines() bool  { return true }
 func (r *grader) complex(v view) { r.g.complex(r.place(v)) }
 
 func (r *grader) unparsed(v view) {

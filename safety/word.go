@@ -236,8 +236,8 @@ func (a *analysis) expandWord(out []word, w *syntax.Word, f frame, sc *scope) []
 		b := fieldBuilder{fields: out}
 		for _, parts := range a.braces(w, f) {
 			b.ifs = sc.ifs()
-			for i, part := range parts {
-				a.addPart(&b, part, i == 0, f, sc)
+			for i := range parts {
+				a.addPart(&b, parts, i, f, sc)
 			}
 			b.flush()
 		}
@@ -281,8 +281,8 @@ func (a *analysis) joined(w *syntax.Word, f frame, sc *scope) word {
 		return word{}
 	}
 	b := fieldBuilder{}
-	for i, part := range w.Parts {
-		a.addPart(&b, part, i == 0, f, sc)
+	for i := range w.Parts {
+		a.addPart(&b, w.Parts, i, f, sc)
 	}
 	b.flush()
 	if len(b.fields) == 0 {
@@ -297,12 +297,12 @@ func (a *analysis) joined(w *syntax.Word, f frame, sc *scope) word {
 	return out
 }
 
-// addPart expands one part of a word that is not inside double quotes.
-func (a *analysis) addPart(b *fieldBuilder, part syntax.WordPart, first bool, f frame, sc *scope) {
-	switch p := part.(type) {
+// addPart expands the part of a word at i, which is not inside double quotes.
+func (a *analysis) addPart(b *fieldBuilder, parts []syntax.WordPart, i int, f frame, sc *scope) {
+	switch p := parts[i].(type) {
 	case *syntax.Lit:
 		text, glob := unescape(p.Value)
-		if first && strings.HasPrefix(p.Value, "~") {
+		if i == 0 && strings.HasPrefix(p.Value, "~") {
 			text = tilde(text)
 		}
 		b.add(text)
@@ -319,7 +319,7 @@ func (a *analysis) addPart(b *fieldBuilder, part syntax.WordPart, first bool, f 
 		b.add(p.Op.String() + p.Pattern.Value + ")")
 		b.cur.glob = true
 	default:
-		b.unquoted(a.value(part, f, sc))
+		b.unquoted(delimited(a.value(p, f, sc), parts[i:]))
 	}
 }
 
@@ -328,12 +328,12 @@ func (a *analysis) addQuoted(b *fieldBuilder, q *syntax.DblQuoted, f frame, sc *
 	if len(q.Parts) == 0 {
 		b.add("")
 	}
-	for _, part := range q.Parts {
+	for i, part := range q.Parts {
 		if lit, ok := part.(*syntax.Lit); ok {
 			b.add(unescapeQuoted(lit.Value))
 			continue
 		}
-		ws := a.value(part, f, sc)
+		ws := delimited(a.value(part, f, sc), q.Parts[i:])
 		if len(ws) > 1 && expansionIndex(part) != "*" {
 			b.list(ws)
 			continue

@@ -22,6 +22,15 @@ func (m matcher) Match(effect approvals.Effect, prefix []string, command string)
 	return m.m.Match(prefix, command, decision).Matches
 }
 
+// Unknown implements [approvals.Matcher].
+func (m matcher) Unknown(prefix []string, command string) string {
+	match := m.m.Match(prefix, command, safety.DecisionDeny)
+	if match.Reason != safety.ReasonUncertain {
+		return ""
+	}
+	return match.Detail
+}
+
 // Parses implements [approvals.Matcher].
 func (m matcher) Parses(command string) bool { return m.m.Parses(command) }
 

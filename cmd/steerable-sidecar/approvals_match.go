@@ -14,7 +14,8 @@ const approvalsMatchUsage = `usage: steerable-sidecar approvals match --jsonl
 
 Reads one object {"prefix": [...], "cmd", "decision"?: "allow"|"deny",
 "platform"?: "unix"|"windows"|"all"} a line from standard input and answers
-each with {"match", "reason", "detail"?}, in order. The decision is allow and
+each with {"match", "reason", "detail"?}, in order. A denial that may apply,
+because a word is not known, does not match; its reason is "uncertain: WORD". The decision is allow and
 the platform unix where a line names none. A line that cannot be used is
 answered with {"error"} and the rest goes on.
 `
@@ -52,13 +53,16 @@ func runApprovalsMatch(env environment, args []string) int {
 // line answers one line.
 func (m approvalsMatcher) line(data []byte) (any, error) {
 	in := struct {
-		Prefix   []string        `json:"prefix"`
+		Prefix   *[]string       `json:"prefix"`
 		Cmd      *string         `json:"cmd"`
 		Decision safety.Decision `json:"decision"`
 		Platform string          `json:"platform"`
 	}{Decision: safety.DecisionAllow, Platform: string(safety.PlatformUnix)}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return nil, fmt.Errorf("not a JSON object with prefix and cmd: %w", err)
+	}
+	if in.Prefix == nil {
+		return nil, errors.New("prefix is missing")
 	}
 	if in.Cmd == nil {
 		return nil, errors.New("cmd is missing")
@@ -75,6 +79,10 @@ func (m approvalsMatcher) line(data []byte) (any, error) {
 		matcher = safety.NewMatcher(platform)
 		m.byPlatform[platform] = matcher
 	}
-	got := matcher.Match(in.Prefix, *in.Cmd, in.Decision)
-	return approvalsMatchReply{Match: got.Matches, Reason: got.Reason, Detail: got.Detail}, nil
+	got := matcher.Match(*in.Prefix, *in.Cmd, in.Decision)
+	reply := approvalsMatchReply{Match: got.Matches, Reason: got.Reason, Detail: got.Detail}
+	if got.Reason == safety.ReasonUncertain {
+		reply.Reason += safety.Reason(": " + got.Detail)
+	}
+	return reply, nil
 }

@@ -118,6 +118,8 @@ func TestApprovalsMatchCommand(t *testing.T) {
 {"prefix":["git","status"],"cmd":"git status; id"}
 {"prefix":["rm"],"cmd":"ls && /bin/rm x","decision":"deny"}
 {"prefix":["dotnet"],"cmd":"dotnet build & del x","platform":"windows"}
+{"prefix":["rm"],"cmd":"$X a","decision":"deny"}
+{"cmd":"ls"}
 {"prefix":["ls"]}
 {"prefix":"ls","cmd":"ls"}
 {"prefix":["ls"],"cmd":"ls","decision":"maybe"}
@@ -128,6 +130,8 @@ func TestApprovalsMatchCommand(t *testing.T) {
 {"match":false,"reason":"not_covered","detail":"id"}
 {"match":true,"reason":"denied","detail":"/bin/rm x"}
 {"match":false,"reason":"structure","detail":"operator, variable or escape"}
+{"match":false,"reason":"uncertain: $X","detail":"$X"}
+{"error":"prefix is missing"}
 {"error":"cmd is missing"}
 {"error":"not a JSON object with prefix and cmd: json: cannot unmarshal string into Go struct field .prefix of type []string"}
 {"error":"decision \"maybe\" is neither allow nor deny"}
