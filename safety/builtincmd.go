@@ -49,6 +49,7 @@ func unaliasCommand(c *call) output {
 
 func unsetCommand(c *call) output {
 	for _, w := range c.args.operands {
+		c.a.subscript(w.text, c.f, c.sc)
 		delete(c.sc.vars, w.text)
 	}
 	return output{}
@@ -81,6 +82,9 @@ func shiftCommand(c *call) output {
 // readCommand assigns a line of the input to variables.
 func readCommand(c *call) output {
 	g := c.a.arguments("read", c.words)
+	for _, w := range c.words[1:] {
+		c.a.subscript(w.text, c.f, c.sc)
+	}
 	in := c.input()
 	line, _, _ := strings.Cut(in.text, "\n")
 	fields := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(c.sc.ifs(), r) })
@@ -139,6 +143,7 @@ func commandCommand(c *call) output {
 // execCommand is `exec`: a wrapper, or only redirections.
 func execCommand(c *call) output {
 	if len(c.args.rest) == 0 {
+		c.sc.stdin = c.f.stdin
 		return output{}
 	}
 	f := c.f.wrap("exec")
@@ -148,6 +153,9 @@ func execCommand(c *call) output {
 // declareWords handles declaration builtins that reach the analysis as words,
 // behind a wrapper.
 func declareWords(c *call) output {
+	for _, w := range c.words[1:] {
+		c.a.subscript(w.text, c.f, c.sc)
+	}
 	c.a.leadingAssignments(c.args.operands, c.f, c.sc)
 	return output{}
 }

@@ -64,7 +64,9 @@ func (a *analysis) assigned(as *syntax.Assign, f frame, sc *scope) value {
 // assign stores the value of an assignment.
 func (a *analysis) assign(as *syntax.Assign, v value, f frame, sc *scope) {
 	name := as.Name.Value
-	if as.Append {
+	if as.Index != nil && as.Array == nil {
+		v = sc.element(name, v)
+	} else if as.Append {
 		old, ok := sc.vars[name]
 		switch {
 		case !ok:
@@ -133,7 +135,7 @@ func (a *analysis) startupFile(v value, f frame, sc *scope) {
 func (a *analysis) declClause(d *syntax.DeclClause, f frame, sc *scope) output {
 	for _, as := range d.Args {
 		if as.Name == nil {
-			a.joined(as.Value, f, sc)
+			a.subscript(a.joined(as.Value, f, sc).text, f, sc)
 			continue
 		}
 		if as.Naked {
@@ -202,6 +204,9 @@ func (a *analysis) leadingAssignments(words []word, f frame, sc *scope) []word {
 			name, w.text = bare, appended(old.text(), text)
 		}
 		v := value{fields: []word{w}}
+		if words[0].text[len(name)] == '[' { // an element of an array
+			v = sc.element(name, v)
+		}
 		a.environment(name, v, f, sc)
 		sc.set(name, v)
 		words = words[1:]

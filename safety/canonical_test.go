@@ -94,7 +94,7 @@ func TestCanonicalLines(t *testing.T) {
 		"x='a b'; rm $x \"$x\"":               {"rm -- a b a␣b"},
 		"x=(a 'b c'); rm \"${x[@]}\" ${x[1]}": {"rm -- a b␣c b c"},
 		"x=(a); x+=(b); x[9]=z; rm \"${x[@]}\"": {
-			"rm -- z",
+			"rm -- a b z",
 		},
 		"x=a; x+=b; rm $x":                                   {"rm -- ab"},
 		"rm $unknown":                                        {"rm -- $unknown"},

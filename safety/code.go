@@ -69,6 +69,9 @@ func interpreterCommand(c *call, lang interpreter) output {
 		printed.WriteString(c.a.code(c.name, w.text, c.f, c.sc))
 	}
 	ops := c.args.operands
+	if (c.name == "perl" || c.name == "ruby") && c.args.has("-i") && len(texts) > 0 {
+		c.editsInPlace(ops)
+	}
 	switch {
 	case len(texts) > 0 || c.args.has("-m", "-S"):
 	case len(ops) > 0 && ops[0].text != "-" && ops[0].text != "/dev/stdin":
@@ -342,6 +345,9 @@ func awkCommand(c *call) output {
 	out := rewriteOutput(c)
 	out.text += printed.String()
 	if len(c.args.operands) > 1 {
+		if slices.ContainsFunc(c.args.values("-i", "--include"), func(w word) bool { return w.text == "inplace" }) {
+			c.editsInPlace(c.args.operands[1:])
+		}
 		for _, w := range c.args.operands[1:] {
 			if c.a.isSecret(w.text, c.sc) {
 				out.mark(taintSecret, "")

@@ -9,7 +9,7 @@ import (
 func fileHandlers() map[string]handler {
 	return map[string]handler{
 		"tee": teeCommand, "dd": ddCommand, "sponge": teeCommand,
-		"cp": copyCommand, "mv": copyCommand, "install": copyCommand, "ln": copyCommand,
+		"cp": copyCommand, "mv": copyCommand, "ln": copyCommand,
 		"truncate": touchCommand, "shred": touchCommand,
 		"tar": tarCommand, "zip": zipCommand, "rsync": rsyncCommand,
 	}
@@ -118,6 +118,7 @@ func tarCommand(c *call) output {
 	for _, w := range c.args.values("--to-command", "-I", "--use-compress-program", "-F", "--info-script", "--new-volume-script", "--rsh-command") {
 		c.runScript(w)
 	}
+	c.unpacks()
 	out := passOn(c)
 	c.markSecrets(&out)
 	return out
@@ -129,6 +130,9 @@ func zipCommand(c *call) output {
 		if (w.text == "-TT" || w.text == "--unzip-command") && i+1 < len(c.words) {
 			c.runScript(c.words[i+1])
 		}
+	}
+	if c.args.has("-m", "--move") && len(c.args.operands) > 1 {
+		c.removes(c.args.operands[1:])
 	}
 	out := passOn(c)
 	c.markSecrets(&out)

@@ -10,7 +10,7 @@ func newHandlers() map[string]handler {
 	all := map[string]handler{}
 	for _, group := range []map[string]handler{
 		printHandlers(), shellHandlers(), builtinHandlers(), remoteHandlers(), interpreterHandlers(),
-		searchHandlers(), fileHandlers(), networkHandlers(), databaseHandlers(), toolHandlers(), consoleHandlers(), launcherHandlers(),
+		searchHandlers(), fileHandlers(), networkHandlers(), databaseHandlers(), toolHandlers(), consoleHandlers(), launcherHandlers(), archiveHandlers(),
 	} {
 		maps.Copy(all, group)
 	}
@@ -40,6 +40,7 @@ func shellCommand(c *call) output {
 	if c.f.net || fromNetwork && c.args.has("-i") {
 		c.a.report("shell: "+c.name, ViewArgv, c.f)
 	}
+	c.startupFiles()
 	ops := c.args.operands
 	for len(ops) > 1 && strings.HasPrefix(ops[0].text, "+") { // switches options off
 		ops = ops[1:]
@@ -54,6 +55,13 @@ func shellCommand(c *call) output {
 		return c.runInput()
 	}
 	return c.runFile(ops[0], ops[1:])
+}
+
+// startupFiles runs the files that a shell is told to read first.
+func (c *call) startupFiles() {
+	for _, w := range c.args.values("--rcfile", "--init-file") {
+		c.runFile(w, nil)
+	}
 }
 
 // runCommand runs the script of -c. The words after it are its name and its

@@ -41,6 +41,29 @@ func (a *analysis) quotedArithmetic(c *syntax.LetClause, f frame, sc *scope) {
 	})
 }
 
+// arithmeticNames walks the substitutions in the values of the variables of an
+// expression, which are expressions, too.
+func (a *analysis) arithmeticNames(x syntax.ArithmExpr, f frame, sc *scope) {
+	if len(sc.vars) == 0 || x == nil {
+		return
+	}
+	syntax.Walk(x, func(n syntax.Node) bool {
+		if lit, ok := n.(*syntax.Lit); ok {
+			v := sc.vars[lit.Value]
+			a.subscript(v.text(), f, sc)
+		}
+		return !a.stopped
+	})
+}
+
+// subscript walks the substitutions in the index of an array element named by a
+// word: the shell expands it again, whatever quotes were around it.
+func (a *analysis) subscript(name string, f frame, sc *scope) {
+	if open := strings.IndexByte(name, '['); open > 0 && strings.ContainsAny(name[open:], "`(") {
+		a.tryScript(`: "`+strings.ReplaceAll(name[open:], `"`, "")+`"`, f.inner(), sc)
+	}
+}
+
 // walk notes that a substitution is evaluated.
 func (a *analysis) walk(n syntax.Node) {
 	if !a.noting {

@@ -17,6 +17,9 @@ func printHandlers() map[string]handler {
 	return map[string]handler{
 		"echo":    echoOutput,
 		"printf":  printfOutput,
+		"test":    testOutput,
+		"[":       testOutput,
+		"[[":      testOutput,
 		"cat":     catOutput,
 		"tac":     catOutput,
 		"head":    catOutput,
@@ -90,7 +93,20 @@ func echoOutput(c *call) output {
 	return out
 }
 
+// testOutput expands the index of an element that -v asks for.
+func testOutput(c *call) output {
+	for i, w := range c.words[1:] {
+		if w.text == "-v" && i+2 < len(c.words) {
+			c.a.subscript(c.words[i+2].text, c.f, c.sc)
+		}
+	}
+	return passOn(c)
+}
+
 func printfOutput(c *call) output {
+	if len(c.words) > 2 && c.words[1].text == "-v" {
+		c.a.subscript(c.words[2].text, c.f, c.sc)
+	}
 	words := c.words[1:]
 	name := ""
 	if len(words) > 1 && words[0].text == "-v" {

@@ -142,6 +142,9 @@ func (a *analysis) isIdle(words []word) bool {
 	if !a.sink.lazy() || strings.IndexByte(program, '=') >= 0 || strings.ContainsAny(program, "*?[") {
 		return false
 	}
+	if len(words) > 2 && words[1].text == "-v" { // of printf and test: names a variable
+		return false
+	}
 	name := a.e.canonicalName(program)
 	if a.sink.wants(name) || strings.IndexByte(name, ' ') >= 0 {
 		return false

@@ -23,6 +23,8 @@ type scope struct {
 	// cwd is the working directory: empty for the one the line started in,
 	// else a canonical path.
 	cwd string
+	// stdin is what exec redirected the input to.
+	stdin *output
 	// netFD says that a network connection is open on some descriptor.
 	netFD bool
 	// calls counts function calls in progress, against recursion.
@@ -71,6 +73,14 @@ func (sc *scope) restore(hidden []shadowed) {
 			delete(sc.vars, h.name)
 		}
 	}
+}
+
+// element is an array with one more element. Where it goes is not looked at.
+func (sc *scope) element(name string, v value) value {
+	if old := sc.vars[name]; len(old.fields) < maxWords {
+		v.fields = append(slices.Clip(old.fields), v.fields...)
+	}
+	return v
 }
 
 // lookup returns the value of a parameter, if it is known.

@@ -243,6 +243,9 @@ func (a *analysis) stmt(st *syntax.Stmt, f frame, sc *scope) output {
 	if !a.step(f) {
 		return output{}
 	}
+	if f.stdin == nil {
+		f.stdin = sc.stdin
+	}
 	targets := a.redirect(st.Redirs, &f, sc)
 	var out output
 	if st.Cmd != nil {
@@ -391,6 +394,10 @@ func (a *analysis) tests(x syntax.TestExpr, f frame, sc *scope) {
 		a.tests(t.X, f, sc)
 		a.tests(t.Y, f, sc)
 	case *syntax.UnaryTest:
+		if w, ok := t.X.(*syntax.Word); ok && t.Op == syntax.TsVarSet {
+			a.subscript(a.joined(w, f, sc).text, f, sc)
+			return
+		}
 		a.tests(t.X, f, sc)
 	case *syntax.ParenTest:
 		a.tests(t.X, f, sc)

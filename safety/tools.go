@@ -145,6 +145,9 @@ func makeCommand(c *call) output {
 		}
 	}
 	for _, w := range texts {
+		if strings.Contains(w.text, "$(shell ") {
+			c.a.tryScript(`: "`+strings.ReplaceAll(strings.ReplaceAll(w.text, `"`, ""), "$(shell ", "$(")+`"`, c.f.inner(), c.sc)
+		}
 		for line := range strings.SplitSeq(w.text, "\n") {
 			if _, recipe, ok := strings.Cut(line, ";"); ok {
 				line = recipe

@@ -384,6 +384,7 @@ func (a *analysis) value(part syntax.WordPart, f frame, sc *scope) []word {
 		}
 		return []word{{text: substitutedFile, taint: out.taint, source: out.source, prog: &out}}
 	case *syntax.ArithmExp:
+		a.arithmeticNames(p.X, f, sc)
 		return []word{{text: arithmetic(p.X), dyn: true}}
 	case *syntax.Lit:
 		text, glob := unescape(p.Value)
