@@ -202,7 +202,7 @@ func xargsCommand(c *call) output {
 		return passOn(c)
 	}
 	placeholder := ""
-	for _, w := range c.args.values("-I", "-i", "--replace") {
+	for _, w := range c.args.values("-I", "-J", "-i", "--replace") {
 		placeholder = w.text
 	}
 	if c.args.has("-i", "--replace") && placeholder == "" {
