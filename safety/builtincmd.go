@@ -115,6 +115,9 @@ func readCommand(c *call) output {
 // mapfileCommand assigns the lines of the input to an array.
 func mapfileCommand(c *call) output {
 	in := c.input()
+	for _, w := range c.args.operands {
+		c.a.subscript(w.text, c.f, c.sc)
+	}
 	if len(c.args.operands) == 0 || in.text == "" {
 		return output{}
 	}

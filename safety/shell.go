@@ -290,7 +290,9 @@ func (a *analysis) node(cmd syntax.Command, f frame, sc *scope) output {
 		return a.stmt(c.Stmt, f, sc)
 	case *syntax.TestClause:
 		a.tests(c.X, f, sc)
-	case *syntax.ArithmCmd, *syntax.LetClause, *syntax.TestDecl:
+	case *syntax.ArithmCmd:
+		a.arithmeticNames(c.X, f, sc)
+	case *syntax.LetClause, *syntax.TestDecl:
 	default:
 		return a.compound(cmd, f, sc)
 	}
