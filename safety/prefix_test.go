@@ -199,6 +199,27 @@ func TestBroadPrefixes(t *testing.T) {
 	}
 }
 
+func TestProgramsThatCarryCommands(t *testing.T) {
+	for _, tt := range []struct {
+		prefix, cmd string
+		want        bool
+	}{
+		{"sometool", "sometool A=1 rm x", false},
+		{"sometool", "sometool -- rm", false},
+		{"sometool", "sometool 'rm -rf x'", false},
+		{"sometool", "sometool 'ls; rm x'", false},
+		{"sometool", "sometool rm", true},
+		{"sometool", "sometool build x", true},
+		{"sometool", "sometool -m 'a message'", true},
+		{"sometool run rm", "sometool run rm x", true},
+		{"cross-env", "cross-env A=1 rm x", false},
+	} {
+		if got := MatchPrefix(strings.Fields(tt.prefix), tt.cmd, DecisionAllow, PlatformUnix); got.Matches != tt.want {
+			t.Errorf("allow %s on %s: %+v, want %v", tt.prefix, tt.cmd, got, tt.want)
+		}
+	}
+}
+
 func TestSuggestedPrefixes(t *testing.T) {
 	for cmd, want := range map[string]string{ // empty: none
 		"git status -s":                "git status",
@@ -246,6 +267,25 @@ func TestSuggestedPrefixes(t *testing.T) {
 		`ls "`:                         "",
 		"":                             "",
 		"vim a":                        "",
+		"cross-env A=1 npm test":       "",
+		"concurrently 'npm test'":      "",
+		"lerna exec rm x":              "",
+		"tox exec -- rm x":             "",
+		"systemd-cat ls -l":            "",
+		"nvm exec 18 node x":           "",
+		"ifne mail x":                  "",
+		"logsave f ls":                 "",
+		"dtach -n s ls":                "",
+		"tsp ls -l":                    "",
+		"hyperfine 'ls -l'":            "",
+		"watchexec ls -l":              "",
+		"nodemon x.js":                 "",
+		"dotenvx run -- ls":            "",
+		"chamber exec s -- ls":         "",
+		"fnm exec ls":                  "",
+		"podman unshare rm x":          "",
+		"toolbox run ls":               "",
+		"distrobox enter b -- ls":      "",
 		"sort -o a b":                  "",
 		"find . -delete":               "",
 		strings.Repeat("a", MaxLine+1): "",

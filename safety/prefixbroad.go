@@ -1,6 +1,9 @@
 package safety
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Broad reports whether an allow for this prefix would allow almost anything,
 // with the reason. Such an allow may be applied once but must not be kept.
@@ -10,11 +13,10 @@ func (m *Matcher) Broad(prefix []string) (reason string, broad bool) {
 	}
 	e := m.engine()
 	name := e.canonicalName(strings.ToLower(e.win.winName(prefix[0])))
-	kind := broadKind(name)
+	kind, prefix := broadStart(name, prefix)
 	if kind == "" {
 		return "", false
 	}
-	rest := prefix[1:]
 	if p := e.program(name); p != nil && p.Wrap {
 		inner := texts(e.arguments(name, wordsOf(prefix)).rest)
 		for len(inner) > 0 && isAssignment(inner[0]) { // env NAME=value
@@ -25,13 +27,29 @@ func (m *Matcher) Broad(prefix []string) (reason string, broad bool) {
 		}
 		return kind, true
 	}
-	for _, w := range rest {
-		// cmd.exe has short switches such as /c.
-		if w != "" && w[0] != '-' && (w[0] != '/' || len(w) > 2) {
-			return "", false
-		}
+	if slices.ContainsFunc(prefix[1:], isBroadLimit) {
+		return "", false
 	}
 	return kind, true
+}
+
+// broadStart returns why a program alone is too broad a prefix, and the prefix
+// without the words of programs that run others which do not narrow it.
+func broadStart(name string, prefix []string) (kind string, rest []string) {
+	kind = broadKind(name)
+	if runs, _ := runsOthers(name); kind == "" && runs {
+		kind = "it runs the command it is given"
+		for len(prefix) > 1 && (isAssignment(prefix[1]) || isRunVerb(prefix[1])) {
+			prefix = prefix[1:]
+		}
+	}
+	return kind, prefix
+}
+
+// isBroadLimit reports whether a word narrows a prefix: it is no option. cmd.exe
+// has short ones such as /c.
+func isBroadLimit(text string) bool {
+	return text != "" && text[0] != '-' && (text[0] != '/' || len(text) > 2)
 }
 
 // broadKind says why a program alone is too broad a prefix; empty if it is not.
@@ -58,6 +76,15 @@ func broadKind(name string) string {
 	return ""
 }
 
+// isRunVerb recognises the subcommands that are followed by a command.
+func isRunVerb(text string) bool {
+	switch text {
+	case "exec", "run", "enter", "unshare":
+		return true
+	}
+	return false
+}
+
 // Suggest proposes a prefix for an allow that covers commands like cmd: the
 // program with its subcommands, up to the first option. There is none for a
 // line of more than one command, for one that does not parse, and where only a
@@ -69,7 +96,7 @@ func (m *Matcher) Suggest(cmd string) (prefix []string, ok bool) {
 	}
 	e := m.engine()
 	name := e.canonicalName(words[0].text)
-	if m.isPlainWrapper(name) || m.isPlainWrapper(e.win.winName(words[0].text)) {
+	if m.isPlainWrapper(name) || m.isPlainWrapper(e.win.winName(words[0].text)) || m.runsNext(name, words) {
 		return nil, false // what it runs is better approved by itself
 	}
 	n := 1 + e.subcommands(name, words)
@@ -90,6 +117,17 @@ func (m *Matcher) Suggest(cmd string) (prefix []string, ok bool) {
 		return nil, false
 	}
 	return prefix, true
+}
+
+// runsNext reports whether a program that runs others is given a command, or may
+// be: the word after it is no subcommand of another kind.
+func (m *Matcher) runsNext(name string, words []word) bool {
+	runs, subcommands := runsOthers(name)
+	if !runs || !subcommands || len(words) < 2 {
+		return runs
+	}
+	first := words[1].text
+	return first == "" || first[0] == '-' || isAssignment(first) || isRunVerb(first) || m.isKnown(first)
 }
 
 // subcommands counts the words after the program that name what it does. They

@@ -70,6 +70,11 @@ func (m *Matcher) escapes(words []word, covered int) PrefixMatch {
 	if r := m.wrapped(name, words, covered); r.Reason != "" {
 		return r
 	}
+	if row == nil && e.program(name) == nil {
+		if text, ok := m.carries(words, max(covered, 1)); ok {
+			return no(ReasonWrapper, text)
+		}
+	}
 	args := e.arguments(name, words)
 	for _, sub := range m.rows(name, args) {
 		if r := sub.check(words, max(covered, 1), args); r.Reason != "" {
