@@ -155,6 +155,9 @@ func DecodePatterns(data []byte) ([]Pattern, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read safety rules: %w: data after the array", ErrPatternField)
 	}
+	if raw == nil {
+		return nil, fmt.Errorf("read safety rules: %w: null is no array", ErrPatternField)
+	}
 	var patterns []Pattern
 	var errs []error
 	for _, item := range raw {

@@ -6,7 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
+	"slices"
 	"strings"
 
 	"github.com/steerable-go/sidecar/safety"
@@ -89,6 +89,9 @@ func parseSafety(env environment, args []string) (*safetyRun, error) {
 		return nil, err //nolint:wrapcheck // named by the caller
 	}
 	r.commands = set.Args()
+	if i := slices.IndexFunc(r.commands, func(c string) bool { return strings.HasPrefix(c, "--") }); i >= 0 && !slices.Contains(args, "--") {
+		return nil, fmt.Errorf("%s after a command: flags come first, and a command that starts with dashes after --", r.commands[i])
+	}
 	if args[0] == "classify" && r.jsonl == (len(r.commands) > 0) {
 		return nil, errors.New("give either commands or --jsonl")
 	}
@@ -113,7 +116,7 @@ func (r *safetyRun) configure() (err error) {
 	if r.rules == "" {
 		return nil
 	}
-	data, err := os.ReadFile(r.rules)
+	data, err := readRules(r.rules)
 	if err != nil {
 		return fmt.Errorf("--rules: %w", err)
 	}

@@ -38,6 +38,7 @@ type serveFlags struct {
 	storage  string // accepted; persistence is not built yet
 	maxFrame int
 	rules    string // file of safety rules
+	hasRules bool
 	bash     bool   // offer the in-process shell tool
 	backend  string // what confines commands
 }
@@ -49,7 +50,10 @@ func parseServe(args []string) (serveFlags, error) {
 	set.BoolVar(&f.quiet, "quiet-ready", false, "")
 	set.StringVar(&f.storage, "storage-path", "", "")
 	set.IntVar(&f.maxFrame, "max-frame-bytes", protocol.DefaultMaxFrame, "")
-	set.StringVar(&f.rules, "safety-rules", "", "")
+	set.Func("safety-rules", "", func(name string) error {
+		f.rules, f.hasRules = name, true
+		return nil
+	})
 	set.BoolVar(&f.bash, "with-bash", false, "")
 	set.StringVar(&f.backend, "sandbox-backend", policy.BackendAuto, "")
 	if err := set.Parse(args); err != nil {
@@ -111,11 +115,32 @@ func serve(env environment, args []string) int {
 	return exitOK
 }
 
+// maxRulesBytes bounds a file of safety rules.
+const maxRulesBytes = 4 << 20
+
+// readRules reads a file of safety rules: a regular one of bounded size, so that
+// a pipe or a device does not hold the start up.
+func readRules(name string) ([]byte, error) {
+	if name == "" {
+		return nil, errors.New("the name of the file is empty")
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	case info.Size() > maxRulesBytes:
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxRulesBytes)
+	}
+	return os.ReadFile(name)
+}
+
 // tools sets up what tool calls need: the operator's safety rules, the sandbox,
 // and the shell tool of this process if it was asked for.
 func tools(env environment, f serveFlags, opts *sidecar.Options) error {
-	if f.rules != "" {
-		data, err := os.ReadFile(f.rules)
+	if f.hasRules {
+		data, err := readRules(f.rules)
 		if err != nil {
 			return fmt.Errorf("--safety-rules: %w", err)
 		}

@@ -60,6 +60,7 @@ func TestRefusesSafetyRules(t *testing.T) {
 		{"id of a built-in rule", "[" + strings.Replace(rule, "no-deploy", "sudo", 1) + "]"},
 		{"two values", "[" + rule + "][]"},
 		{"nothing", ""},
+		{"null", "null"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "rules.json")
@@ -72,6 +73,16 @@ func TestRefusesSafetyRules(t *testing.T) {
 				t.Errorf("exit %d, stdout %q, stderr %q; want %d and one line that names the file", code, &out, &errOut, exitConfig)
 			}
 		})
+	}
+}
+
+func TestSafetyRulesMustBeARegularFile(t *testing.T) {
+	for _, name := range []string{"", t.TempDir(), os.DevNull} {
+		var out, errOut strings.Builder
+		code := run(environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errOut, getenv: variables(nil)}, []string{"--safety-rules", name})
+		if code != exitConfig || out.Len() > 0 || !strings.Contains(errOut.String(), "--safety-rules") {
+			t.Errorf("%q: exit %d, stdout %q, stderr %q", name, code, &out, &errOut)
+		}
 	}
 }
 
