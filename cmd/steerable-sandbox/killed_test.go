@@ -23,7 +23,9 @@ func TestKilledLauncherLeavesNoNewcomer(t *testing.T) {
 		must(t, r.shell(u, `git init -q "$ROOT"`))
 		marker := mark("63")
 		c := call{u: u, backend: backend, dir: r.root, command: "trap '' TERM; mkdir evil; echo ../evil > .git/commondir; " +
-			"mkdir .git/config.worktree; echo written; sleep " + marker + "; sleep " + marker}
+			"mkdir .git/config.worktree; python3 -c '" + connects + "'; echo written; sleep " + marker + "; sleep " + marker}
+		// The launcher collects garbage as often as it can, and spoils it.
+		c.env = []string{"GOGC=1", "GODEBUG=clobberfree=1"}
 		cmd := c.cmd(t)
 		out, err := cmd.StdoutPipe()
 		must(t, err)
@@ -43,6 +45,42 @@ func TestKilledLauncherLeavesNoNewcomer(t *testing.T) {
 			t.Errorf("still running: %v", left)
 		}
 		must(t, r.shell(u, `git -C "$ROOT" status`))
+	})
+}
+
+// connects asks the supervisor for something a thousand times.
+const connects = `
+import socket
+for i in range(1000):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect_ex("/nonexistent")
+    s.close()
+`
+
+// TestGitDirNewcomer: a git directory that was named is watched like that of a
+// root.
+func TestGitDirNewcomer(t *testing.T) {
+	rungs(t, func(t *testing.T, u user, backend string) {
+		r := newRig(t, u)
+		must(t, r.shell(u, `cd "$ROOT" && git init -q main && git -C main -c user.name=a -c user.email=b commit -q --allow-empty -m x && git -C main worktree add -q ../lw`))
+		c := call{u: u, backend: backend, dir: r.root + "/lw", flags: []string{"--git-dir", r.root + "/main/.git"}, command: "echo ../evil > ../main/.git/commondir && echo written"}
+		_, out, stderr := c.do(t)
+		if _, err := os.Lstat(r.root + "/main/.git/commondir"); err == nil || out != "written\n" {
+			t.Errorf("output %q, %s, and commondir is %v", out, stderr, err)
+		}
+	})
+}
+
+// TestFifoConfig: what a command puts in the place of a configuration must not
+// stop the next call.
+func TestFifoConfig(t *testing.T) {
+	rungs(t, func(t *testing.T, u user, backend string) {
+		dir := u.home(t)
+		for _, command := range []string{"mkdir .git && mkfifo .git/config", "true"} {
+			if code, _, stderr := (call{u: u, backend: backend, dir: dir, command: command}).do(t); code != 0 {
+				t.Errorf("%s: exit %d, %s", command, code, stderr)
+			}
+		}
 	})
 }
 

@@ -3,6 +3,7 @@ package launcher
 import (
 	"errors"
 	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -16,8 +17,9 @@ import (
 // group, and a file that git obeys must not stay behind. So the cleaner has a
 // session of its own. It holds nothing of the call but the paths.
 type cleaner struct {
-	pid    int
-	socket int // its end of file is the launcher's death
+	pid     int
+	socket  int            // its end of file is the launcher's death
+	program *spawn.Program // what it carries out, in this process' memory
 }
 
 // Descriptors of the cleaner, which has no others.
@@ -43,13 +45,14 @@ func startCleaner(paths []string, child int) (*cleaner, error) {
 	if err != nil {
 		return nil, &wrapperError{what: "start the cleaner", err: err}
 	}
-	pid, err := spawn.Start(cleanerProgram(paths, theirs, pidfd), 0, -1)
+	program := cleanerProgram(paths, theirs, pidfd)
+	pid, err := spawn.Start(program, 0, -1)
 	_ = unix.Close(theirs)
 	_ = unix.Close(pidfd)
 	if err != nil {
 		return nil, &wrapperError{what: "start the cleaner", err: err}
 	}
-	return &cleaner{pid: pid, socket: ours}, nil
+	return &cleaner{pid: pid, socket: ours, program: program}, nil
 }
 
 // cleanerProgram waits for a byte, which dismisses it, or for the end of file.
@@ -69,6 +72,10 @@ func cleanerProgram(paths []string, socket, child int) *spawn.Program {
 	})
 	p.Proceed("wait for the launcher", spawn.Val(cleanerSocket), spawn.SkipOnError(1))
 	exit()
+	// Whoever stopped the group would keep the guardian from its work.
+	p.Call("wake the launcher's child", unix.SYS_PIDFD_SEND_SIGNAL, []spawn.Arg{
+		spawn.Val(cleanerChild), spawn.Val(int(unix.SIGCONT)), spawn.Val(0), spawn.Val(0),
+	}, spawn.SkipOnError(0))
 	p.Call("wait for the command", unix.SYS_PPOLL, []spawn.Arg{
 		spawn.Pointer(p, &unix.PollFd{Fd: cleanerChild, Events: unix.POLLIN}), spawn.Val(1), spawn.Val(0), spawn.Val(0),
 	}, spawn.SkipOnError(0))
@@ -84,7 +91,7 @@ func cleanerProgram(paths []string, socket, child int) *spawn.Program {
 	return p
 }
 
-// removal adds the steps that remove one newcomer, as removeNewcomers does.
+// removal adds the steps that remove one newcomer, a file or an empty directory.
 func removal(p *spawn.Program, path string, how *unix.OpenHow) {
 	const rest = 3 // the steps that follow the first
 	dir, name := p.Slot(0), p.String(filepath.Base(path))
@@ -122,4 +129,5 @@ func (c *cleaner) dismiss() {
 	}
 	_, _ = unix.SendmsgN(c.socket, []byte{0}, nil, nil, unix.MSG_NOSIGNAL)
 	_, _ = waitFor(c.pid)
+	runtime.KeepAlive(c.program)
 }

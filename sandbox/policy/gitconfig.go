@@ -5,21 +5,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // maxGitConfig bounds how much of a configuration is read.
-const maxGitConfig = 64 << 10
+const maxGitConfig = 1 << 20
 
 // gitConfigured protects what the configuration of a git directory names: other
 // hooks (core.hooksPath) and further configuration (include.path). Paths that
 // start from a home directory are left out.
 func gitConfigured(dir string, writable []string) []Protected {
-	f, err := os.Open(filepath.Join(dir, "config"))
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, maxGitConfig))
+	text, err := readFile(filepath.Join(dir, "config"), maxGitConfig)
 	if err != nil {
 		return nil
 	}
@@ -65,4 +61,27 @@ func gitValue(text string) string {
 		}
 	}
 	return strings.TrimSpace(strings.ReplaceAll(text, `"`, ""))
+}
+
+// readFile reads the start of a regular file. A command may have put anything
+// in its place, and opening a fifo would wait for ever.
+func readFile(path string, limit int64) ([]byte, error) {
+	regular := func(info os.FileInfo, err error) error {
+		if err == nil && !info.Mode().IsRegular() {
+			err = &os.PathError{Op: "read", Path: path, Err: os.ErrInvalid}
+		}
+		return err
+	}
+	if err := regular(os.Stat(path)); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	if err := regular(f.Stat()); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(f, limit))
 }

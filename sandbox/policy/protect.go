@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,13 +118,8 @@ func ancestors(path string, writable []string) []Protected {
 
 // gitFileTarget returns the directory that a .git file names.
 func gitFileTarget(path string) (string, bool) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", false
-	}
-	defer func() { _ = f.Close() }()
 	const maxGitFile = 8 << 10
-	text, err := io.ReadAll(io.LimitReader(f, maxGitFile))
+	text, err := readFile(path, maxGitFile)
 	if err != nil {
 		return "", false
 	}
@@ -282,16 +276,24 @@ func (p Policy) Pinned() []string {
 // misled says that one is there which nothing but a command puts there: a git
 // directory with objects of its own has no commondir.
 func NewcomersIn(roots, gitDirs []string) (list []string, misled bool) {
-	for _, p := range ProtectedPaths(roots, gitDirs) {
-		if !p.Pin || p.Between {
-			continue
+	dirs := slices.Clone(gitDirs)
+	for _, root := range roots {
+		if isGitDir(root) { // a bare repository
+			dirs = append(dirs, root)
 		}
+	}
+	for _, p := range ProtectedPaths(roots, gitDirs) {
+		if p.Pin && !p.Between {
+			dirs = append(dirs, p.Path)
+		}
+	}
+	for _, dir := range dirs {
 		for _, name := range []string{"commondir", "config", "config.worktree"} {
-			if path := filepath.Join(p.Path, name); !exists(path) {
+			if path := filepath.Join(dir, name); !exists(path) && !slices.Contains(list, path) {
 				list = append(list, path)
 			}
 		}
-		misled = misled || exists(filepath.Join(p.Path, "commondir")) && exists(filepath.Join(p.Path, "objects"))
+		misled = misled || exists(filepath.Join(dir, "commondir")) && exists(filepath.Join(dir, "objects"))
 	}
 	return list, misled
 }
