@@ -44,6 +44,9 @@ func parseRule(raw json.RawMessage) (Rule, error) {
 	if r.CommandPrefix, err = prefixOf(m["commandPrefix"]); err != nil {
 		return r, err
 	}
+	if len(r.CommandPrefix) > 0 && strings.TrimSpace(r.CommandPrefix[0]) == "" {
+		return r, errors.New("commandPrefix names no program")
+	}
 	return r, r.known(m)
 }
 

@@ -61,3 +61,15 @@ func TestPerhapsDenied(t *testing.T) {
 		}
 	})
 }
+
+// A prefix without a program matches nothing, so a denial with one is reported.
+func TestPrefixWithoutProgram(t *testing.T) {
+	f := newFixture(t)
+	write(t, f.policy, rules(`{"tool":"bash","decision":"deny","commandPrefix":[""]}`, allowBash))
+	if problems := approvals.OpenPolicy(f.policy, at).Check(); len(problems) != 1 || problems[0].Tool != "bash" {
+		t.Errorf("problems: %+v", problems)
+	}
+	if v := f.gate().Check(shell("ls")); v.Outcome != approvals.OutcomeAsk {
+		t.Errorf("%+v", v)
+	}
+}
