@@ -48,10 +48,10 @@ func TestKilledLauncherLeavesNoNewcomer(t *testing.T) {
 	})
 }
 
-// connects asks the supervisor for something a thousand times.
+// connects asks the supervisor for something often enough to fill the heap.
 const connects = `
 import socket
-for i in range(1000):
+for i in range(5000):
     s = socket.socket(socket.AF_UNIX)
     s.connect_ex("/nonexistent")
     s.close()
