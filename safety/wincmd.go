@@ -36,7 +36,8 @@ func winNothing(*winCall) (inner []word, out output, done bool) { return nil, ou
 // winRest goes on with the words after the options.
 func winRest(c *winCall) (inner []word, out output, done bool) {
 	rest := c.words[1:]
-	for len(rest) > 1 && (strings.HasPrefix(rest[0].text, "-") || strings.HasPrefix(rest[0].text, `\\`) || isPlainAssignment(rest[0].text)) {
+	machine := func(text string) bool { return c.name == "psexec" && strings.HasPrefix(text, `\\`) }
+	for len(rest) > 1 && (strings.HasPrefix(rest[0].text, "-") || machine(rest[0].text) || isPlainAssignment(rest[0].text)) {
 		rest = rest[1:]
 	}
 	if len(rest) == 0 {
