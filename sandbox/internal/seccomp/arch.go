@@ -12,18 +12,6 @@ type Arch struct {
 // architecture.
 const lastCall = 469
 
-// ArchOf returns the architecture of that GOARCH name. ok is false for
-// those without a table, where no rung that needs a filter works.
-func ArchOf(goarch string) (arch Arch, ok bool) {
-	switch goarch {
-	case "amd64":
-		return amd64(), true
-	case "arm64":
-		return arm64(), true
-	}
-	return Arch{}, false
-}
-
 // CallName returns the name of a system call that a filter mentions, or "".
 func (a Arch) CallName(nr uint32) string {
 	for name, n := range a.Numbers {

@@ -294,7 +294,7 @@ func constants(t *testing.T, file string) map[string]uint32 {
 }
 
 func ExampleBuild() {
-	arch, _ := ArchOf("arm64")
+	arch := arm64()
 	prog := Build(arch, Options{Sockets: SocketsPrivate, Supervised: true})
 	fmt.Println(arch.Name, prog[0].K == 4, len(prog) < 300)
 	// Output: arm64 true true

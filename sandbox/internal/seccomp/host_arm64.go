@@ -1,5 +1,5 @@
 package seccomp
 
-// Host returns the architecture of this program. ok is false for those without
-// a table. Unlike [ArchOf] it links no other table.
+// Host returns the architecture of this program, and links no other table. ok is
+// false for those without one, where no rung that needs a filter works.
 func Host() (arch Arch, ok bool) { return arm64(), true }
